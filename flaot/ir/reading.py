@@ -1,0 +1,80 @@
+"""What an op's ONNX reader sees: one node with its attributes and inputs made typed.
+
+The frontend implements :class:`NodeReader` on top of onnx; op files use only this interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from flaot.ir.graph import Value
+from flaot.ir.op import Op
+from flaot.ir.types import DType, TensorType
+
+
+class NodeReader(Protocol):
+    """One ONNX node being read. All problems are raised as errors that name the node."""
+
+    op_type: str
+    opset: int
+    """Version of the node's domain imported by the model."""
+    n_outputs: int
+    """Outputs the node lists (trailing empty names dropped)."""
+
+    def int(self, name: str, default: int | None = None) -> int:
+        """Integer attribute; without a default it is required."""
+
+    def float(self, name: str, default: float | None = None) -> float: ...
+    def str(self, name: str, default: str | None = None) -> str: ...
+    def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]: ...
+    def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]: ...
+    def strs(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]: ...
+    def array(self, name: str) -> np.ndarray | None:
+        """Tensor attribute, or None when absent."""
+
+    def dtype(self, name: str, default: DType | None = None) -> DType:
+        """Integer attribute that holds an ONNX data type."""
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is present."""
+
+    def graph(self, name: str) -> Any:
+        """Subgraph attribute, for control flow readers."""
+
+    def n_inputs(self) -> int:
+        """Inputs the node lists (trailing empty names dropped)."""
+
+    def input(self, index: int) -> Value:
+        """A required input."""
+
+    def optional(self, index: int) -> Value | None:
+        """An input that may be absent or empty."""
+
+    def type(self, index: int) -> TensorType:
+        """Type of a required input."""
+
+    def constant(self, index: int, what: str) -> np.ndarray:
+        """A required input whose content must be known at compile time; the error says that ``what`` depends on run-time data."""
+
+    def optional_constant(self, index: int, what: str) -> np.ndarray | None: ...
+
+    def emit(self, op: Op, inputs: Sequence[Value | None]) -> Value:
+        """Adds a node and returns its first output (folded to a constant when all inputs are constants)."""
+
+    def emit_many(self, op: Op, inputs: Sequence[Value | None]) -> tuple[Value, ...]: ...
+
+    def literal(self, data: np.ndarray) -> Value:
+        """A new constant."""
+
+    def result(self, *values: Value | None) -> None:
+        """Declares the node's outputs in order; call exactly once. None marks an output that is not produced:
+        refused when the model uses it."""
+
+    def fail(self, sentence: str, hint: str = "") -> NoReturn:
+        """The node is malformed (exit code 3)."""
+
+    def unsupported(self, sentence: str, hint: str = "") -> NoReturn:
+        """The node is valid but not supported (exit code 5)."""

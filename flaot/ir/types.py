@@ -1,0 +1,129 @@
+"""Element types, tensor types and memory layouts of the IR."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+MAX_RANK = 8
+"""Highest tensor rank of the IR, the plan format and the kernels."""
+
+MAX_ELEMENTS = 2**31 - 1
+"""Highest element count of one tensor: dimensions and strides are signed 32-bit in plans."""
+
+
+class DType(enum.IntEnum):
+    """Element type; the numbers are ONNX's ``TensorProto.DataType``, in Python, C and plans alike."""
+
+    float32 = 1
+    uint8 = 2
+    int8 = 3
+    uint16 = 4
+    int16 = 5
+    int32 = 6
+    int64 = 7
+    bool = 9
+    float16 = 10
+    float64 = 11
+    uint32 = 12
+    uint64 = 13
+    bfloat16 = 16
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return _SIZES[self]
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The numpy dtype; bfloat16 is carried as its bits (uint16)."""
+        return _NUMPY[self]
+
+    @property
+    def is_float(self) -> bool:
+        return self in (DType.float32, DType.float64, DType.float16, DType.bfloat16)
+
+    @property
+    def is_signed(self) -> bool:
+        return self.is_float or self in (DType.int8, DType.int16, DType.int32, DType.int64)
+
+    @classmethod
+    def of(cls, dtype: np.dtype) -> DType:
+        """The element type of a numpy dtype; KeyError for a dtype flaot does not carry."""
+        return _FROM_NUMPY[np.dtype(dtype)]
+
+
+_NUMPY = {d: np.dtype(d.name) for d in DType if d is not DType.bfloat16} | {DType.bfloat16: np.dtype("uint16")}
+_SIZES = {d: n.itemsize for d, n in _NUMPY.items()}
+_FROM_NUMPY = {n: d for d, n in _NUMPY.items() if d is not DType.bfloat16}
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """dtype and static shape of a value. Prints as ``float32[1,3,224,224]``."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.elements * self.dtype.size
+
+    def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        return TensorType(self.dtype, tuple(int(d) for d in shape))
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        return TensorType(dtype, self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+Layout = tuple[int, ...]
+"""Storage order of the logical axes, outermost first: NCHW is (0, 1, 2, 3), NHWC is (0, 2, 3, 1)."""
+
+
+def row_major(rank: int) -> Layout:
+    """The layout that stores logical axes in order."""
+    return tuple(range(rank))
+
+
+def channels_last(rank: int) -> Layout:
+    """The layout that stores axis 1 innermost: NHWC for rank 4, NLC for rank 3."""
+    return (0, *range(2, rank), 1)
+
+
+def dense_strides(shape: tuple[int, ...], layout: Layout | None = None) -> tuple[int, ...]:
+    """Element strides, per logical axis, of a densely stored tensor.
+
+    Axes of size 1 get stride 0, so that layouts differing only there compare equal.
+    """
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(layout if layout is not None else row_major(len(shape))):
+        strides[axis] = step if shape[axis] != 1 else 0
+        step *= shape[axis]
+    return tuple(strides)
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Numpy broadcasting of static shapes; ValueError names the two sizes that disagree."""
+    rank = max((len(s) for s in shapes), default=0)
+    result = [1] * rank
+    for shape in shapes:
+        for i, d in enumerate(shape, rank - len(shape)):
+            if d != 1 and result[i] not in (1, d):
+                raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast: {result[i]} and {d} on axis {i}")
+            if d != 1:
+                result[i] = d
+    return tuple(result)

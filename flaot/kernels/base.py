@@ -1,0 +1,172 @@
+"""Kernels and implementations.
+
+A *kernel* is a family of C functions with one calling contract (``fl_<name>_<variant>`` for each variant and one ``fl_<name>_check``).
+An *implementation* says how an op is done with kernels: when it applies, what it costs, which steps it emits.
+Both are declared in the folder that holds the C sources: ``flaot/kernels/<folder>/__init__.py`` beside ``generic.c``, ``avx2.c``, ``avx512.c``.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import pkgutil
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from flaot.ir.graph import Node, Value
+from flaot.ir.op import Op
+from flaot.ir.types import DType
+from flaot.plan.program import View
+
+VARIANTS = ("generic", "avx2", "avx512")
+"""Instruction-set variants, slowest first; a chip's HCD says which it runs."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """One field of a kernel's parameter record: ``kind`` is i32, u32 or f32; ``count`` 0 is a trailing array of any length."""
+
+    name: str
+    kind: str = "i32"
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Declaration of a kernel. Its parameter record becomes the C struct ``fl_<name>_params``."""
+
+    name: str
+    params: tuple[Param, ...] = ()
+    variants: tuple[str, ...] = ("generic",)
+
+    def __post_init__(self) -> None:
+        if self.name in KERNELS:
+            raise ValueError(f"two kernels named {self.name}")
+        KERNELS[self.name] = self
+
+    def pack(self, **values: Any) -> bytes:
+        """The parameter record as little-endian bytes; every field must be given."""
+        if set(values) != {p.name for p in self.params}:
+            raise TypeError(f"{self.name} takes {[p.name for p in self.params]}, got {sorted(values)}")
+        out = b""
+        for p in self.params:
+            given = values[p.name]
+            items = [given] if p.count == 1 else list(given)
+            if p.count not in (0, len(items)):
+                raise TypeError(f"{self.name}.{p.name} has {p.count} entries, got {len(items)}")
+            out += struct.pack(f"<{len(items)}{_CODES[p.kind]}", *items)
+        return out
+
+
+_CODES = {"i32": "i", "u32": "I", "f32": "f"}
+KERNELS: dict[str, Kernel] = {}
+
+
+class Storage(enum.Enum):
+    """How an implementation wants its rank-3..5 tensors stored."""
+
+    plain = "row-major"
+    last = "channels last"
+    either = "any, the same for all operands"
+
+
+class CpuChip(Protocol):
+    """What implementations may ask about the chip (see flaot.targets.cpu)."""
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Variants it runs, slowest first; always contains 'generic'."""
+
+    @property
+    def precision_high(self) -> bool:
+        """True when approximating kernels (Winograd) must not be used."""
+
+
+class Builder(Protocol):
+    """What an implementation lowers with."""
+
+    chip: CpuChip
+
+    def view(self, value: Value) -> View:
+        """Where a value lies (constants included), with the value's logical dims."""
+
+    def constant(self, data: np.ndarray, dtype: DType | None = None) -> View:
+        """A new constant in the plan (packed weights); equal bytes are stored once."""
+
+    def temp(self, dtype: DType, dims: Sequence[int]) -> View:
+        """A dense arena buffer that lives from its first to its last use in this node's steps."""
+
+    def variant(self, kernel: Kernel) -> str:
+        """The fastest variant of the kernel this chip runs (packing may depend on it)."""
+
+    def step(
+        self,
+        kernel: Kernel,
+        inputs: Sequence[View],
+        outputs: Sequence[View],
+        *,
+        scratch: int = 0,
+        parallel: bool = False,
+        variant: str | None = None,
+        **params: Any,
+    ) -> None:
+        """Appends a kernel call."""
+
+    def copy(self, source: View, target: View) -> None:
+        """Appends a strided copy (equal dims and dtypes)."""
+
+    def dense(self, view: View) -> View:
+        """The view itself when row-major, else a row-major copy of it."""
+
+
+class Implementation:
+    """One way to run one op (subclasses of the op included) with kernels. Subclassing with ``op`` set registers it."""
+
+    op: ClassVar[type[Op]]
+    requires: ClassVar[str] = "generic"
+    """Variant the chip must run."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "op" in cls.__dict__:
+            IMPLEMENTATIONS.setdefault(cls.op, []).append(cls())
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        """Why this way does not fit the node (a sentence), or None."""
+        return None
+
+    def storage(self, node: Node) -> Storage:
+        """Wanted storage of activations; ``plain`` unless the kernels take any strides."""
+        return Storage.plain
+
+    def cost(self, node: Node, chip: CpuChip) -> float:
+        """Estimated nanoseconds on one core; smaller wins among the ways that fit."""
+        c = node.op.cost(node.input_types, node.output_types)
+        return c.flops / 2.0 + c.bytes / 8.0
+
+    def in_place(self, node: Node) -> tuple[int, ...]:
+        """Input slots whose buffer output 0 may reuse (same type and storage, element by element)."""
+        return ()
+
+    def lower(self, node: Node, b: Builder) -> None:
+        """Emits the steps. Must write every output of the node."""
+        raise NotImplementedError
+
+
+IMPLEMENTATIONS: dict[type[Op], list[Implementation]] = {}
+
+
+def candidates(op: Op) -> list[Implementation]:
+    """Every implementation declared for the op's class or a base of it."""
+    return [i for cls in type(op).__mro__ if issubclass(cls, Op) for i in IMPLEMENTATIONS.get(cls, ())]
+
+
+def load_all() -> None:
+    """Imports every kernel folder; idempotent."""
+    package = importlib.import_module("flaot.kernels")
+    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg):
+        importlib.import_module(f"flaot.kernels.{module}")

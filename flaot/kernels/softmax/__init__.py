@@ -1,0 +1,30 @@
+"""Softmax and LogSoftmax along one axis, any strides."""
+
+from __future__ import annotations
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.softmax import LogSoftmax, Softmax, _Normaliser
+from flaot.ir.types import DType
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+
+SOFTMAX = Kernel("softmax_f32", params=(Param("axis"), Param("log")), variants=("generic",))
+
+
+class SoftmaxWay(Implementation):
+    op = _Normaliser
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        dtype = node.outputs[0].type.dtype
+        return None if dtype is DType.float32 else f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def in_place(self, node: Node) -> tuple[int, ...]:
+        return (0,)
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op = node.op
+        assert isinstance(op, Softmax | LogSoftmax)
+        x, y = b.view(node.inputs[0]), b.view(node.outputs[0])
+        b.step(SOFTMAX, [x], [y], parallel=x.elements > 20_000, axis=op.axis, log=int(isinstance(op, LogSoftmax)))

@@ -1,0 +1,143 @@
+"""A program: ordered kernel calls over views of buffers. What the scheduler produces and the plan writer serializes."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flaot.ir.types import DType, TensorType, dense_strides
+
+
+class Space(enum.IntEnum):
+    """Where a buffer lives; the numbers are stored in plans."""
+
+    constant = 0
+    arena = 1
+    input = 2
+    output = 3
+
+
+@dataclass(eq=False)
+class Buffer:
+    """A run of bytes. ``data`` is set for constants; ``offset`` (bytes into its space) is set by the memory planner.
+
+    ``index`` is the position among the plan's inputs or outputs for those two spaces.
+    """
+
+    space: Space
+    nbytes: int
+    name: str = ""
+    data: np.ndarray | None = None
+    index: int = 0
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """A strided window on a buffer: what a kernel operand is.
+
+    Element (i0, i1, ...) lies ``offset + dtype.size * sum(i * stride)`` bytes into the buffer. Strides count elements and may be 0
+    (broadcast) or negative.
+    """
+
+    buffer: Buffer
+    dtype: DType
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @classmethod
+    def dense(cls, buffer: Buffer, type: TensorType, layout: tuple[int, ...] | None = None) -> View:
+        return cls(buffer, type.dtype, type.shape, dense_strides(type.shape, layout))
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.dims)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the elements lie row-major without gaps."""
+        return normal_strides(self.dims, self.strides) == dense_strides(self.dims)
+
+    def extent(self) -> tuple[int, int]:
+        """First and one-past-last byte of the buffer this view can touch; (offset, offset) when empty."""
+        if self.elements == 0:
+            return self.offset, self.offset
+        low = sum(min(0, (d - 1) * s) for d, s in zip(self.dims, self.strides, strict=True))
+        high = sum(max(0, (d - 1) * s) for d, s in zip(self.dims, self.strides, strict=True))
+        return self.offset + low * self.dtype.size, self.offset + (high + 1) * self.dtype.size
+
+    def reshape(self, dims: tuple[int, ...]) -> View:
+        """The same dense bytes under other dimensions; only for row-major views."""
+        assert self.is_dense, "reshape of a strided view"
+        return View(self.buffer, self.dtype, dims, dense_strides(dims), self.offset)
+
+    def permute(self, perm: tuple[int, ...]) -> View:
+        """Axis i of the result is axis ``perm[i]`` of this view."""
+        return View(self.buffer, self.dtype, tuple(self.dims[p] for p in perm), tuple(self.strides[p] for p in perm), self.offset)
+
+    def slice(self, axis: int, start: int, size: int, step: int = 1) -> View:
+        """Elements start, start+step, ... (``size`` of them) of one axis; ``step`` may be negative."""
+        dims, strides = list(self.dims), list(self.strides)
+        offset = self.offset + start * strides[axis] * self.dtype.size
+        dims[axis], strides[axis] = size, strides[axis] * step
+        return View(self.buffer, self.dtype, tuple(dims), tuple(strides), offset)
+
+    def broadcast(self, shape: tuple[int, ...]) -> View:
+        """Numpy broadcasting to ``shape`` with stride 0 on repeated axes."""
+        lead = len(shape) - len(self.dims)
+        strides = [0] * lead + [0 if d == 1 else s for d, s in zip(self.dims, self.strides, strict=True)]
+        return View(self.buffer, self.dtype, tuple(shape), tuple(strides), self.offset)
+
+
+def normal_strides(dims: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides with 0 on axes of size 1, where their value has no meaning."""
+    return tuple(0 if d == 1 else s for d, s in zip(dims, strides, strict=True))
+
+
+@dataclass
+class Step:
+    """One kernel call. ``scratch`` is bytes per thread; ``parallel`` says that splitting over threads pays."""
+
+    kernel: str
+    variant: str
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    params: bytes = b""
+    scratch: int = 0
+    parallel: bool = False
+    origin: tuple[str, ...] = ()
+    op: str = ""
+
+
+@dataclass
+class Port:
+    """A model input or output: its name and the dense row-major view the caller sees."""
+
+    name: str
+    view: View
+
+
+@dataclass
+class Named:
+    """An intermediate that survives in memory: the ONNX value name, its view, and the step after which it holds."""
+
+    name: str
+    view: View
+    step: int
+
+
+@dataclass
+class Program:
+    """Everything a plan holds besides its header. ``arena`` is bytes, ``scratch`` the largest per-thread scratch of a step."""
+
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    names: list[Named] = field(default_factory=list)
+    arena: int = 0
+    lower_bound: int = 0
+    alignment: int = 64

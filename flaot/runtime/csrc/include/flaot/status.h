@@ -1,0 +1,40 @@
+/* Status codes of the runtime, grouped by whose fault. Texts live in status.c and can be left out of firmware. */
+#ifndef FLAOT_STATUS_H
+#define FLAOT_STATUS_H
+
+typedef enum fl_status {
+  FL_OK = 0,
+  /* the plan's */
+  FL_PLAN_SIZE = 0x100,  /* shorter or longer than its header says, or too short for a header */
+  FL_PLAN_MAGIC,         /* not a plan */
+  FL_PLAN_ENDIAN,        /* a plan of the other byte order */
+  FL_PLAN_VERSION,       /* format version this runtime does not read */
+  FL_PLAN_ABI,           /* kernel ABI this runtime does not speak */
+  FL_PLAN_DIGEST,        /* SHA-256 differs */
+  FL_PLAN_SECTION,       /* section table or a section's bounds, alignment or order */
+  FL_PLAN_TENSOR,        /* tensor record: type, rank, dims, strides, bounds, alignment */
+  FL_PLAN_STEP,          /* step record: operand counts or indices, targets */
+  FL_PLAN_KERNEL,        /* kernel id unknown to this build */
+  FL_PLAN_PARAMS,        /* a kernel refuses its parameters or operands */
+  FL_PLAN_PORT,          /* input or output record */
+  FL_PLAN_STRING,        /* name out of bounds, unterminated or not UTF-8 */
+  FL_PLAN_ARENA,         /* arena size or alignment */
+  FL_PLAN_RESERVED,      /* a reserved field or padding is not zero */
+  /* the device's */
+  FL_DEVICE_ISA = 0x200, /* the plan needs an instruction set this CPU lacks */
+  FL_DEVICE_TYPE,        /* plan for another device type */
+  /* the caller's */
+  FL_CALL_NULL = 0x300,  /* a required pointer is null */
+  FL_CALL_ALIGN,         /* a pointer is misaligned */
+  FL_CALL_ARENA,         /* arena smaller than fl_arena_bytes */
+  FL_CALL_PORT,          /* no such input or output, wrong size, or not set */
+  FL_CALL_OVERLAP,       /* input, output and arena memory overlap */
+  FL_CALL_STATE,         /* context not initialised */
+  /* the data's */
+  FL_DATA_INDEX = 0x400, /* an index tensor points outside its axis */
+  FL_DATA_VALUE          /* another value no kernel can work with (integer division by zero) */
+} fl_status;
+
+const char *fl_status_text(fl_status status);
+
+#endif

@@ -1,0 +1,70 @@
+"""Runs one op on arrays through the kernels: constant folding, and how tests try an op.
+
+Folding uses the portable kernels, which are the same plain IEEE operations in the same order on every machine, so a folded constant
+has the same bytes whatever the thread count, BLAS or SIMD level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flaot.errors import RunInputError
+from flaot.ir.graph import Graph, Value
+from flaot.ir.op import Op
+from flaot.ir.types import DType
+from flaot.kernels.base import KERNELS
+from flaot.kernels.generate import kernel_id
+from flaot.mapping.choice import choose
+from flaot.plan.program import Buffer, Space, View
+from flaot.runtime import native
+from flaot.schedule.lower import Lowering
+from flaot.targets.cpu import GENERIC, Cpu
+
+
+def evaluate(
+    op: Op, inputs: Sequence[np.ndarray | None], chip: Cpu = GENERIC, dtypes: Sequence[DType | None] | None = None, parts: int = 1,
+    constant: Sequence[int] = (),
+) -> list[np.ndarray]:
+    """Outputs of ``op`` on ``inputs``. ``constant`` lists the slots the implementation may see as constants (weights to pack).
+
+    Raises OpTypeError for inputs the op refuses, UnsupportedError without a kernel, RunInputError when the data is refused.
+    """
+    graph = Graph()
+    values: list[Value | None] = []
+    memory: dict[int, np.ndarray] = {}
+    places: dict[int, View] = {}
+    for i, array in enumerate(inputs):
+        if array is None:
+            values.append(None)
+            continue
+        value = graph.add_constant(np.asarray(array), dtype=dtypes[i] if dtypes else None)
+        if i not in constant:
+            data, value.data = value.data, None
+            assert data is not None
+            places[value.id] = View.dense(Buffer(Space.input, data.nbytes), value.type)
+            memory[id(places[value.id].buffer)] = np.frombuffer(data.tobytes() or b"\0", np.uint8).copy()
+        values.append(value)
+    node = graph.add_node(op, values)
+    for out in node.outputs:
+        places[out.id] = View.dense(Buffer(Space.output, out.type.nbytes), out.type)
+        memory[id(places[out.id].buffer)] = np.zeros(max(out.type.nbytes, 1), np.uint8)
+    lowering = Lowering(chip, lambda v: places[v.id])
+    lowering.run(node, choose(node, chip))
+    for step in lowering.steps:
+        for view in (*step.inputs, *step.outputs):
+            if id(view.buffer) not in memory:
+                data = view.buffer.data
+                memory[id(view.buffer)] = (
+                    np.frombuffer(data.tobytes() or b"\0", np.uint8) if data is not None else np.zeros(max(view.buffer.nbytes, 1), np.uint8)
+                )
+        assert step.kernel in KERNELS
+        status = native.call_kernel(
+            kernel_id(step.kernel, step.variant), step.inputs, step.outputs, memory, step.params, step.scratch, parts if step.parallel else 1
+        )
+        if status:
+            raise RunInputError(f"{step.kernel}.{step.variant}: {native.status_text(status)}")
+    return [
+        memory[id(places[v.id].buffer)][: v.type.nbytes].view(v.type.dtype.numpy).reshape(v.type.shape) for v in node.outputs
+    ]

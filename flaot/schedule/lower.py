@@ -1,0 +1,80 @@
+"""Nodes to steps: the Builder that implementations lower with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flaot.errors import InternalError
+from flaot.ir.graph import Node, Value
+from flaot.ir.types import DType, TensorType
+from flaot.kernels.base import Implementation, Kernel
+from flaot.plan.program import Buffer, Space, Step, View
+from flaot.targets.cpu import Cpu
+
+
+class Lowering:
+    """Collects the steps of one program. ``locate`` says where a non-constant value lies."""
+
+    def __init__(self, chip: Cpu, locate: Callable[[Value], View]) -> None:
+        self.chip = chip
+        self.steps: list[Step] = []
+        self._locate = locate
+        self._constants: dict[tuple[bytes, int], Buffer] = {}
+        self._origin: tuple[str, ...] = ()
+        self._op = ""
+
+    def run(self, node: Node, way: Implementation) -> None:
+        """Lowers one node."""
+        self._origin, self._op = node.origin, node.op.name
+        way.lower(node, self)
+
+    def view(self, value: Value | None) -> View:
+        if value is None:
+            raise InternalError("view of an absent input")
+        if value.data is not None:
+            return self.constant(value.data, value.type.dtype)
+        return self._locate(value)
+
+    def constant(self, data: np.ndarray, dtype: DType | None = None) -> View:
+        array = np.ascontiguousarray(data)
+        type = TensorType(dtype if dtype is not None else DType.of(array.dtype), np.shape(data))
+        key = (array.tobytes(), type.dtype.size)
+        if key not in self._constants:
+            self._constants[key] = Buffer(Space.constant, array.nbytes, data=array)
+        return View.dense(self._constants[key], type)
+
+    def temp(self, dtype: DType, dims: Sequence[int]) -> View:
+        type = TensorType(dtype, tuple(dims))
+        return View.dense(Buffer(Space.arena, type.nbytes), type)
+
+    def variant(self, kernel: Kernel) -> str:
+        fits = [v for v in self.chip.variants if v in kernel.variants]
+        if not fits:
+            raise InternalError(f"kernel {kernel.name} has no variant for {self.chip.name}")
+        return fits[-1]
+
+    def step(
+        self, kernel: Kernel, inputs: Sequence[View], outputs: Sequence[View], *, scratch: int = 0, parallel: bool = False,
+        variant: str | None = None, **params: Any,
+    ) -> None:
+        self.steps.append(
+            Step(
+                kernel.name, variant if variant is not None else self.variant(kernel), tuple(inputs), tuple(outputs),
+                kernel.pack(**params), scratch, parallel, self._origin, self._op,
+            )
+        )
+
+    def copy(self, source: View, target: View) -> None:
+        from flaot.kernels.copy import COPY
+
+        self.step(COPY, [source], [target], parallel=target.elements > 50_000)
+
+    def dense(self, view: View) -> View:
+        if view.is_dense:
+            return view
+        target = self.temp(view.dtype, view.dims)
+        self.copy(view, target)
+        return target

@@ -1,0 +1,1 @@
+"""Target adapters: one folder per device family."""
