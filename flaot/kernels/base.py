@@ -143,6 +143,21 @@ class Implementation:
         """Wanted storage of activations; ``plain`` unless the kernels take any strides."""
         return Storage.plain
 
+    def input_storage(self, node: Node, slot: int) -> Storage:
+        """Wanted storage of one input; the node's own unless a kernel reads more kinds than it writes."""
+        return self.storage(node)
+
+    def alias(self, node: Node, inputs: Sequence[View | None]) -> Sequence[View] | None:
+        """Output views onto the memory of the inputs when the op is nothing but another view of them, else None.
+
+        The views have the logical dims of the outputs. Constant inputs come as None.
+        """
+        return None
+
+    def parts(self, node: Node, output: View) -> dict[int, View]:
+        """For each input slot that may be written straight into a part of output 0 by its producer: that part."""
+        return {}
+
     def cost(self, node: Node, chip: CpuChip) -> float:
         """Estimated nanoseconds on one core; smaller wins among the ways that fit."""
         c = node.op.cost(node.input_types, node.output_types)

@@ -62,6 +62,16 @@ class View:
         """Whether the elements lie row-major without gaps."""
         return normal_strides(self.dims, self.strides) == dense_strides(self.dims)
 
+    def same_memory(self, other: View) -> bool:
+        """Whether both views show the same elements of the same buffer in the same order."""
+        return (
+            self.buffer is other.buffer
+            and self.offset == other.offset
+            and self.dims == other.dims
+            and self.dtype.size == other.dtype.size
+            and normal_strides(self.dims, self.strides) == normal_strides(other.dims, other.strides)
+        )
+
     def extent(self) -> tuple[int, int]:
         """First and one-past-last byte of the buffer this view can touch; (offset, offset) when empty."""
         if self.elements == 0:

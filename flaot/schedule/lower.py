@@ -9,7 +9,7 @@ import numpy as np
 
 from flaot.errors import InternalError
 from flaot.ir.graph import Node, Value
-from flaot.ir.types import DType, TensorType
+from flaot.ir.types import DType, TensorType, dense_strides
 from flaot.kernels.base import Implementation, Kernel
 from flaot.plan.program import Buffer, Space, Step, View
 from flaot.targets.cpu import Cpu
@@ -34,9 +34,11 @@ class Lowering:
     def view(self, value: Value | None) -> View:
         if value is None:
             raise InternalError("view of an absent input")
-        if value.data is not None:
-            return self.constant(value.data, value.type.dtype)
-        return self._locate(value)
+        if value.data is None:
+            return self._locate(value)
+        order = value.storage
+        stored = self.constant(value.data.transpose(order), value.type.dtype)
+        return View(stored.buffer, stored.dtype, value.type.shape, dense_strides(value.type.shape, order), stored.offset)
 
     def constant(self, data: np.ndarray, dtype: DType | None = None) -> View:
         array = np.ascontiguousarray(data)
@@ -70,6 +72,8 @@ class Lowering:
     def copy(self, source: View, target: View) -> None:
         from flaot.kernels.copy import COPY
 
+        if source.same_memory(target):
+            return
         self.step(COPY, [source], [target], parallel=target.elements > 50_000)
 
     def dense(self, view: View) -> View:
