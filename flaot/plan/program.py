@@ -110,7 +110,8 @@ def normal_strides(dims: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
 
 @dataclass
 class Step:
-    """One kernel call. ``scratch`` is bytes per thread; ``parallel`` says that splitting over threads pays."""
+    """One kernel call. ``scratch`` is bytes per thread, the first thread's at ``scratch_offset`` of the arena; ``parallel`` says that
+    splitting over threads pays."""
 
     kernel: str
     variant: str
@@ -118,6 +119,7 @@ class Step:
     outputs: tuple[View, ...]
     params: bytes = b""
     scratch: int = 0
+    scratch_offset: int = 0
     parallel: bool = False
     origin: tuple[str, ...] = ()
     op: str = ""
