@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import networkx as nx
 import numpy as np
 
+from flaot.errors import printable
 from flaot.ir.op import Op
 from flaot.ir.types import DType, Layout, TensorType, row_major
 
@@ -61,7 +62,7 @@ class Node:
     @property
     def where(self) -> str:
         """How messages name this node: ``node 'conv1' (Conv)``."""
-        return f"node '{self.origin[0] if self.origin else self.id}' ({self.op.name})"
+        return f"node '{printable(self.origin[0]) if self.origin else self.id}' ({self.op.name})"
 
     @property
     def input_types(self) -> list[TensorType | None]:
@@ -267,6 +268,17 @@ class Patch:
         for old, _ in self._replace:
             if old.producer is not None and self.graph.contains(old.producer):
                 self._collect(old.producer)
+
+    def neighbours(self) -> list[Node]:
+        """The nodes whose surroundings the patch changes: its own, the readers of what it replaces, and the producers around."""
+        near = {n.id: n for n in self._new}
+        for old, new in self._replace:
+            for reader, _ in self.graph.consumers(old):
+                near[reader.id] = reader
+            for value in (new, *(old.producer.inputs if old.producer is not None else ())):
+                if value is not None and value.producer is not None:
+                    near[value.producer.id] = value.producer
+        return [near[i] for i in sorted(near)]
 
     def discard(self) -> None:
         """Removes the nodes created so far."""
