@@ -3,6 +3,18 @@
 #define FLAOT_GEN_PARAMS_H
 #include <stdint.h>
 
+typedef struct fl_conv_f32_params {
+  int32_t strides[3];
+  int32_t pads[3];
+  int32_t dilations[3];
+  int32_t group;
+  int32_t bias;
+  int32_t residual;
+  int32_t act;
+  float alpha;
+  float beta;
+} fl_conv_f32_params;
+
 typedef struct fl_softmax_f32_params {
   int32_t axis;
   int32_t log;
