@@ -1,0 +1,67 @@
+# Everything runs in .venv, made on first use. Needs Python 3.11+ with venv, make and a C compiler; the rest comes from PyPI.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+CSOURCES := $(shell find flaot -name '*.[ch]') CMakeLists.txt
+LIBRARY := build/.native
+
+.PHONY: help demo test test-slow lint format bench native clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: $(LIBRARY) ## Compile, run and verify a digit classifier, and show what it sees
+	@$(BIN)/python samples/mnist/demo.py
+
+test: $(LIBRARY) .venv/.dev ## Run the quick tests (the models of FLAOT_MODELS too, when it is set)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+
+test-slow: $(LIBRARY) .venv/.dev .venv/.torch ## Run every test, the export samples included
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'slow or not slow'
+
+lint: .venv/.dev ## Check style, types and generated files
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m flaot.kernels.generate --check
+
+format: .venv/.dev ## Let ruff mend what it can
+	$(BIN)/ruff check --fix .
+
+bench: $(LIBRARY) .venv/.torch ## Measure against onnxruntime: latency, start-up, compile time, arena
+	$(BIN)/python -m benchmarks
+
+native: $(LIBRARY) ## Build the native library
+
+clean: ## Remove what was built, .venv included
+	rm -rf build dist .venv flaot/runtime/lib .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Stamps: nothing below runs again until the file it depends on changes.
+.venv/.made:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "flaot needs Python 3.11 or newer: make PYTHON=python3.x")'
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+# The package is installed without its library: the build tree below makes that, and rebuilds it incrementally.
+.venv/.core: pyproject.toml | .venv/.made
+	$(PIP) --config-settings=wheel.cmake=false --editable . cmake ninja
+	@touch $@
+
+.venv/.dev: .venv/.core
+	$(PIP) --config-settings=wheel.cmake=false --editable '.[dev]'
+	@touch $@
+
+# torch first and alone: pip then takes the pinned build and nothing newer.
+.venv/.torch: .venv/.dev
+	$(PIP) torch==2.13.0
+	$(PIP) --config-settings=wheel.cmake=false --editable '.[torch]'
+	@touch $@
+
+$(LIBRARY): $(CSOURCES) | .venv/.core
+	@$(BIN)/cmake -S . -B build -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja > build.log || { cat build.log; exit 1; }
+	@$(BIN)/cmake --build build >> build.log || { cat build.log; exit 1; }
+	@rm -f build.log
+	@touch $@
