@@ -5,6 +5,7 @@ The frontend implements :class:`NodeReader` on top of onnx; op files use only th
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
@@ -24,42 +25,42 @@ class NodeReader(Protocol):
     n_outputs: int
     """Outputs the node lists (trailing empty names dropped)."""
 
-    def int(self, name: str, default: int | None = None) -> int:
+    def int(self, name: builtins.str, default: builtins.int | None = None) -> builtins.int:
         """Integer attribute; without a default it is required."""
 
-    def float(self, name: str, default: float | None = None) -> float: ...
-    def str(self, name: str, default: str | None = None) -> str: ...
-    def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]: ...
-    def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]: ...
-    def strs(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]: ...
-    def array(self, name: str) -> np.ndarray | None:
+    def float(self, name: builtins.str, default: builtins.float | None = None) -> builtins.float: ...
+    def str(self, name: builtins.str, default: builtins.str | None = None) -> builtins.str: ...
+    def ints(self, name: builtins.str, default: Sequence[builtins.int] | None = None) -> tuple[builtins.int, ...]: ...
+    def floats(self, name: builtins.str, default: Sequence[builtins.float] | None = None) -> tuple[builtins.float, ...]: ...
+    def strs(self, name: builtins.str, default: Sequence[builtins.str] | None = None) -> tuple[builtins.str, ...]: ...
+    def array(self, name: builtins.str) -> np.ndarray | None:
         """Tensor attribute, or None when absent."""
 
-    def dtype(self, name: str, default: DType | None = None) -> DType:
+    def dtype(self, name: builtins.str, default: DType | None = None) -> DType:
         """Integer attribute that holds an ONNX data type."""
 
-    def has(self, name: str) -> bool:
+    def has(self, name: builtins.str) -> bool:
         """Whether the attribute is present."""
 
-    def graph(self, name: str) -> Any:
+    def graph(self, name: builtins.str) -> Any:
         """Subgraph attribute, for control flow readers."""
 
-    def n_inputs(self) -> int:
+    def n_inputs(self) -> builtins.int:
         """Inputs the node lists (trailing empty names dropped)."""
 
-    def input(self, index: int) -> Value:
+    def input(self, index: builtins.int) -> Value:
         """A required input."""
 
-    def optional(self, index: int) -> Value | None:
+    def optional(self, index: builtins.int) -> Value | None:
         """An input that may be absent or empty."""
 
-    def type(self, index: int) -> TensorType:
+    def type(self, index: builtins.int) -> TensorType:
         """Type of a required input."""
 
-    def constant(self, index: int, what: str) -> np.ndarray:
+    def constant(self, index: builtins.int, what: builtins.str) -> np.ndarray:
         """A required input whose content must be known at compile time; the error says that ``what`` depends on run-time data."""
 
-    def optional_constant(self, index: int, what: str) -> np.ndarray | None: ...
+    def optional_constant(self, index: builtins.int, what: builtins.str) -> np.ndarray | None: ...
 
     def emit(self, op: Op, inputs: Sequence[Value | None]) -> Value:
         """Adds a node and returns its first output (folded to a constant when all inputs are constants)."""
@@ -73,8 +74,8 @@ class NodeReader(Protocol):
         """Declares the node's outputs in order; call exactly once. None marks an output that is not produced:
         refused when the model uses it."""
 
-    def fail(self, sentence: str, hint: str = "") -> NoReturn:
+    def fail(self, sentence: builtins.str, hint: builtins.str = "") -> NoReturn:
         """The node is malformed (exit code 3)."""
 
-    def unsupported(self, sentence: str, hint: str = "") -> NoReturn:
+    def unsupported(self, sentence: builtins.str, hint: builtins.str = "") -> NoReturn:
         """The node is valid but not supported (exit code 5)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import enum
 import math
 from dataclasses import dataclass
@@ -43,11 +44,11 @@ class DType(enum.IntEnum):
         return _NUMPY[self]
 
     @property
-    def is_float(self) -> bool:
+    def is_float(self) -> builtins.bool:
         return self in (DType.float32, DType.float64, DType.float16, DType.bfloat16)
 
     @property
-    def is_signed(self) -> bool:
+    def is_signed(self) -> builtins.bool:
         return self.is_float or self in (DType.int8, DType.int16, DType.int32, DType.int64)
 
     @classmethod

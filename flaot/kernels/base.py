@@ -2,7 +2,8 @@
 
 A *kernel* is a family of C functions with one calling contract (``fl_<name>_<variant>`` for each variant and one ``fl_<name>_check``).
 An *implementation* says how an op is done with kernels: when it applies, what it costs, which steps it emits.
-Both are declared in the folder that holds the C sources: ``flaot/kernels/<folder>/__init__.py`` beside ``generic.c``, ``avx2.c``, ``avx512.c``.
+Both are declared in the folder that holds the C sources: ``flaot/kernels/<folder>/__init__.py`` beside ``generic.c``,
+``avx2.c``, ``avx512.c``.
 """
 
 from __future__ import annotations
@@ -89,10 +90,11 @@ class CpuChip(Protocol):
 class Builder(Protocol):
     """What an implementation lowers with."""
 
-    chip: CpuChip
+    @property
+    def chip(self) -> CpuChip: ...
 
-    def view(self, value: Value) -> View:
-        """Where a value lies (constants included), with the value's logical dims."""
+    def view(self, value: Value | None) -> View:
+        """Where a value lies (constants included), with the value's logical dims. An absent input is a bug."""
 
     def constant(self, data: np.ndarray, dtype: DType | None = None) -> View:
         """A new constant in the plan (packed weights); equal bytes are stored once."""

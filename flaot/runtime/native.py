@@ -64,7 +64,8 @@ def c_tensor(view: View) -> CTensor:
 
 
 def call_kernel(
-    kernel_id: int, inputs: Sequence[View], outputs: Sequence[View], memory: dict[int, np.ndarray], params: bytes, scratch: int, parts: int = 1
+    kernel_id: int, inputs: Sequence[View], outputs: Sequence[View], memory: dict[int, np.ndarray], params: bytes, scratch: int,
+    parts: int = 1,
 ) -> int:
     """Checks and runs one kernel; ``memory`` maps ``id(buffer)`` to the uint8 array holding its bytes. Returns the status code."""
     views = [*inputs, *outputs]

@@ -61,7 +61,8 @@ def evaluate(
                 )
         assert step.kernel in KERNELS
         status = native.call_kernel(
-            kernel_id(step.kernel, step.variant), step.inputs, step.outputs, memory, step.params, step.scratch, parts if step.parallel else 1
+            kernel_id(step.kernel, step.variant), step.inputs, step.outputs, memory, step.params, step.scratch,
+            parts if step.parallel else 1,
         )
         if status:
             raise RunInputError(f"{step.kernel}.{step.variant}: {native.status_text(status)}")

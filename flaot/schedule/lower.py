@@ -65,7 +65,7 @@ class Lowering:
         self.steps.append(
             Step(
                 kernel.name, variant if variant is not None else self.variant(kernel), tuple(inputs), tuple(outputs),
-                kernel.pack(**params), scratch, parallel, self._origin, self._op,
+                kernel.pack(**params), scratch=scratch, parallel=parallel, origin=self._origin, op=self._op,
             )
         )
 

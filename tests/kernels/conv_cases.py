@@ -25,7 +25,9 @@ class Case:
         return f"{self.op} of {[None if a is None else a.shape for a in self.inputs]}"
 
 
-def case(rng: np.random.Generator, x: tuple[int, ...], w: tuple[int, ...], op: FusedConv, bias: bool = True, residual: bool = False) -> Case:
+def case(
+    rng: np.random.Generator, x: tuple[int, ...], w: tuple[int, ...], op: FusedConv, bias: bool = True, residual: bool = False
+) -> Case:
     """A case with normal data; ``op`` without alpha and beta."""
     alpha, beta = BOUNDS.get(op.act, (0.0, 0.0))
     op = FusedConv(op.strides, op.pads, op.dilations, op.group, op.act, alpha, beta)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Conv, FusedConv
 from flaot.ir.types import DType
@@ -25,7 +27,7 @@ def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
     return (fill,) * (3 - len(values)) + values
 
 
-def _epilogue(node: Node, b: Builder) -> tuple[list[View], dict[str, float]]:
+def _epilogue(node: Node, b: Builder) -> tuple[list[View], dict[str, Any]]:
     """Operands after the weights and the parameters that describe them."""
     op = node.op
     views = [b.view(v) for v in node.inputs[2:] if v is not None]
