@@ -1,0 +1,58 @@
+"""Pooling. ``pool_f32`` does maximum, mean and p-norm for any strides, fast where channels or the last axis are contiguous;
+``maxpool`` does the other dtypes and the indices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.pool import AveragePool, LpPool, MaxPool, _Pool
+from flaot.ir.types import DType
+from flaot.kernels.base import VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
+
+_WINDOW = tuple(Param(name, count=3) for name in ("window", "stride", "dilation", "begin", "end"))
+POOL = Kernel("pool_f32", params=(Param("mode"), Param("include"), Param("p"), *_WINDOW), variants=VARIANTS)
+MAXPOOL = Kernel("maxpool", params=(Param("column_major"), *_WINDOW))
+MAX, MEAN, NORM = 0, 1, 2
+
+
+def _window(op: _Pool) -> dict[str, Any]:
+    """The window as the kernels take it: three axes, outer ones of one element added."""
+    n = len(op.kernel)
+    lead = 3 - n
+    ones, zeros = (1,) * lead, (0,) * lead
+    return {
+        "window": (*ones, *op.kernel),
+        "stride": (*ones, *op.strides),
+        "dilation": (*ones, *op.dilations),
+        "begin": (*zeros, *op.pads[:n]),
+        "end": (*zeros, *op.pads[n:]),
+    }
+
+
+class PoolWay(Implementation):
+    op = _Pool
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        dtype = node.outputs[0].type.dtype
+        allowed = (DType.float32, DType.int8, DType.uint8) if isinstance(node.op, MaxPool) else (DType.float32,)
+        names = " and ".join(d.name for d in allowed)
+        return None if dtype in allowed else f"{node.op.name} of {dtype.name}; the CPU kernels take {names}"
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op = node.op
+        assert isinstance(op, MaxPool | AveragePool | LpPool)
+        x, outs = b.view(node.inputs[0]), [b.view(v) for v in node.outputs]
+        parallel = outs[0].elements * math.prod(op.kernel) > 50_000
+        if isinstance(op, MaxPool) and (op.indices or x.dtype is not DType.float32):
+            b.step(MAXPOOL, [x], outs, parallel=parallel, column_major=int(op.column_major), **_window(op))
+            return
+        mode = MAX if isinstance(op, MaxPool) else MEAN if isinstance(op, AveragePool) else NORM
+        include = int(isinstance(op, AveragePool) and op.count_include_pad)
+        p = op.p if isinstance(op, LpPool) else 0
+        row = max(x.dims[-1] + op.pads[len(op.kernel) - 1], (outs[0].dims[-1] - 1) * op.strides[-1] + (op.kernel[-1] - 1) * op.dilations[-1] + 1)
+        b.step(POOL, [x], outs, scratch=4 * row, parallel=parallel, mode=mode, include=include, p=p, **_window(op))

@@ -1,0 +1,178 @@
+/* Maximum and mean over windows, FL_VL floats at a time: over channels where those are contiguous, else row by row where the last
+   axis is; anything else goes to the portable kernel. Included by avx2.c and avx512.c. */
+#include <immintrin.h>
+#include "gen/params.h"
+#include "pool/window.h"
+
+#define INLINE static inline __attribute__((always_inline))
+typedef float vec __attribute__((vector_size(4 * FL_VL)));
+typedef float vec_u __attribute__((vector_size(4 * FL_VL), aligned(4), may_alias));
+INLINE vec load(const float *p) { return *(const vec_u *)p; }
+INLINE void store(float *p, vec v) { *(vec_u *)p = v; }
+INLINE vec all(float x) { return x - (vec){0}; }
+#if FL_VL == 16
+INLINE vec larger(vec a, vec b) { return (vec)_mm512_max_ps((__m512)a, (__m512)b); }
+#else
+INLINE vec larger(vec a, vec b) { return (vec)_mm256_max_ps((__m256)a, (__m256)b); }
+#endif
+
+enum { MAX = 0, MEAN = 1, NORM = 2 };
+fl_status fl_pool_f32_generic(const fl_call *c);
+
+typedef struct job {
+  const fl_pool_f32_params *p;
+  fl_plane x, y;
+  fl_taps t[3];
+} job;
+
+INLINE vec join(vec acc, vec v, bool max) { return max ? larger(v, acc) : acc + v; }
+INLINE float join1(float acc, float v, bool max) { return max ? (v > acc ? v : acc) : acc + v; }
+INLINE vec identity(bool max) { return all(max ? -__builtin_inff() : 0.0f); }
+
+static int32_t taps_counted(const job *j, int a) {
+  const fl_taps *t = &j->t[a];
+  return j->p->include ? fl_taps_padded(t->at, j->p->window[a], j->p->dilation[a], j->x.d[a], j->p->end[a]) : t->last - t->first;
+}
+
+/* K vectors of channels at one output position. */
+#define EACH_TAP                                                                                                                 \
+  for (int32_t a = j->t[0].first; a < j->t[0].last; a++)                                                                         \
+    for (int32_t b = j->t[1].first; b < j->t[1].last; b++)                                                                       \
+      for (int32_t e = j->t[2].first; e < j->t[2].last; e++)
+#define TAP                                                                                                                      \
+  (x + (j->t[0].at + (int64_t)a * j->p->dilation[0]) * j->x.s[0] + (j->t[1].at + (int64_t)b * j->p->dilation[1]) * j->x.s[1] +   \
+   (j->t[2].at + (int64_t)e * j->p->dilation[2]) * j->x.s[2])
+
+INLINE void block(const job *j, const float *x, float *y, float scale, const int k, const bool max) {
+  vec acc[4];
+  for (int i = 0; i < k; i++) acc[i] = identity(max);
+  EACH_TAP {
+    const float *q = TAP;
+    for (int i = 0; i < k; i++) acc[i] = join(acc[i], load(q + i * FL_VL), max);
+  }
+  for (int i = 0; i < k; i++) store(y + i * FL_VL, max ? acc[i] : acc[i] * scale);
+}
+
+INLINE void channels(const job *j, const float *x0, float *y, float scale, const bool max) {
+  int64_t n = j->x.c, i = 0;
+  for (; i + 4 * FL_VL <= n; i += 4 * FL_VL) block(j, x0 + i, y + i, scale, 4, max);
+  for (; i + FL_VL <= n; i += FL_VL) block(j, x0 + i, y + i, scale, 1, max);
+  if (i < n && n >= FL_VL) block(j, x0 + n - FL_VL, y + n - FL_VL, scale, 1, max); /* overlaps: writes the same values again */
+  else
+    for (; i < n; i++) {
+      const float *x = x0 + i;
+      float acc = max ? -__builtin_inff() : 0.0f;
+      EACH_TAP acc = join1(acc, *TAP, max);
+      y[i] = max ? acc : acc * scale;
+    }
+}
+
+static void last(const fl_call *c, job *j) {
+  const fl_pool_f32_params *p = j->p;
+  bool max = p->mode == MAX;
+  int64_t rows = j->y.n * j->y.d[0] * j->y.d[1];
+  for (int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts); r < end; r++) {
+    int64_t h = r % j->y.d[1], d = r / j->y.d[1] % j->y.d[0], n = r / j->y.d[1] / j->y.d[0];
+    const float *x = (const float *)c->p[0] + n * j->x.ns;
+    float *y = (float *)c->p[1] + n * j->y.ns + d * j->y.s[0] + h * j->y.s[1];
+    j->t[0] = fl_taps_of(d, p->stride[0], p->begin[0], p->window[0], p->dilation[0], j->x.d[0]);
+    j->t[1] = fl_taps_of(h, p->stride[1], p->begin[1], p->window[1], p->dilation[1], j->x.d[1]);
+    for (int32_t o = 0; o < j->y.d[2]; o++) {
+      j->t[2] = fl_taps_of(o, p->stride[2], p->begin[2], p->window[2], p->dilation[2], j->x.d[2]);
+      float count = (float)taps_counted(j, 0) * (float)taps_counted(j, 1) * (float)taps_counted(j, 2);
+      if (max) channels(j, x, y + o * j->y.s[2], 1.0f, true);
+      else channels(j, x, y + o * j->y.s[2], 1.0f / (count > 0.0f ? count : 1.0f), false);
+    }
+  }
+}
+
+/* One value out of n contiguous ones. */
+INLINE float fold(const float *x, int64_t n, const bool max) {
+  vec acc[4] = {identity(max), identity(max), identity(max), identity(max)};
+  int64_t i = 0;
+  for (; i + 4 * FL_VL <= n; i += 4 * FL_VL)
+    for (int k = 0; k < 4; k++) acc[k] = join(acc[k], load(x + i + k * FL_VL), max);
+  for (; i + FL_VL <= n; i += FL_VL) acc[0] = join(acc[0], load(x + i), max);
+  vec total = join(join(acc[0], acc[1], max), join(acc[2], acc[3], max), max);
+  float r = max ? -__builtin_inff() : 0.0f;
+  for (int k = 0; k < FL_VL; k++) r = join1(r, total[k], max);
+  for (; i < n; i++) r = join1(r, x[i], max);
+  return r;
+}
+
+INLINE void add_row(float *row, const float *x, int32_t n, const bool max, const bool first) {
+  int32_t i = 0;
+  for (; i + FL_VL <= n; i += FL_VL) store(row + i, first ? load(x + i) : join(load(row + i), load(x + i), max));
+  for (; i < n; i++) row[i] = first ? x[i] : join1(row[i], x[i], max);
+}
+
+/* The rows under one output row joined into row[], whose element 0 is the first padding element. */
+INLINE void join_rows(const job *j, const float *x, float *row, int64_t floats, const bool max) {
+  int32_t begin = j->p->begin[2], w = j->x.d[2];
+  bool first = true;
+  for (int64_t i = 0; i < begin; i++) row[i] = max ? -__builtin_inff() : 0.0f;
+  for (int64_t i = (int64_t)begin + w; i < floats; i++) row[i] = max ? -__builtin_inff() : 0.0f;
+  for (int32_t a = j->t[0].first; a < j->t[0].last; a++)
+    for (int32_t b = j->t[1].first; b < j->t[1].last; b++, first = false) {
+      const float *q = x + (j->t[0].at + (int64_t)a * j->p->dilation[0]) * j->x.s[0] + (j->t[1].at + (int64_t)b * j->p->dilation[1]) * j->x.s[1];
+      if (first) add_row(row + begin, q, w, max, true);
+      else add_row(row + begin, q, w, max, false);
+    }
+  for (int32_t i = 0; first && i < w; i++) row[begin + i] = max ? -__builtin_inff() : 0.0f;
+}
+
+INLINE void windows(const float *restrict row, float *restrict y, int32_t n, int32_t taps, int32_t dilation, const int64_t stride, const bool max) {
+  for (int32_t o = 0; o < n; o++) y[o] = row[o * stride];
+  for (int32_t k = 1; k < taps; k++) {
+    const float *q = row + (int64_t)k * dilation;
+    for (int32_t o = 0; o < n; o++) y[o] = join1(y[o], q[o * stride], max);
+  }
+}
+
+INLINE void windows_any(const float *row, float *y, const job *j, const bool max) {
+  int32_t n = j->y.d[2], taps = j->p->window[2], d = j->p->dilation[2], s = j->p->stride[2];
+  if (s == 1) windows(row, y, n, taps, d, 1, max);
+  else if (s == 2) windows(row, y, n, taps, d, 2, max);
+  else windows(row, y, n, taps, d, s, max);
+}
+
+static void average(job *j, float *y) {
+  const fl_pool_f32_params *p = j->p;
+  float outer = (float)taps_counted(j, 0) * (float)taps_counted(j, 1);
+  for (int32_t o = 0; o < j->y.d[2]; o++) {
+    j->t[2] = fl_taps_of(o, p->stride[2], p->begin[2], p->window[2], p->dilation[2], j->x.d[2]);
+    float count = outer * (float)taps_counted(j, 2);
+    y[o] = y[o] / (count > 0.0f ? count : 1.0f);
+  }
+}
+
+static void plain(const fl_call *c, job *j) {
+  const fl_pool_f32_params *p = j->p;
+  bool max = p->mode == MAX, whole = j->y.d[2] == 1 && p->begin[2] == 0 && p->dilation[2] == 1;
+  int64_t rows = j->y.n * j->y.c * j->y.d[0] * j->y.d[1], reach = (j->y.d[2] - 1) * (int64_t)p->stride[2] + (int64_t)(p->window[2] - 1) * p->dilation[2] + 1;
+  int64_t span = (int64_t)p->begin[2] + j->x.d[2], floats = reach > span ? reach : span;
+  float *row = c->scratch;
+  for (int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts); r < end; r++) {
+    int64_t h = r % j->y.d[1], d = r / j->y.d[1] % j->y.d[0], ch = r / j->y.d[1] / j->y.d[0] % j->y.c, n = r / j->y.d[1] / j->y.d[0] / j->y.c;
+    const float *x = (const float *)c->p[0] + n * j->x.ns + ch * j->x.cs;
+    float *y = (float *)c->p[1] + n * j->y.ns + ch * j->y.cs + d * j->y.s[0] + h * j->y.s[1];
+    j->t[0] = fl_taps_of(d, p->stride[0], p->begin[0], p->window[0], p->dilation[0], j->x.d[0]);
+    j->t[1] = fl_taps_of(h, p->stride[1], p->begin[1], p->window[1], p->dilation[1], j->x.d[1]);
+    if (max) join_rows(j, x, row, floats, true);
+    else join_rows(j, x, row, floats, false);
+    if (whole) *y = max ? fold(row, p->window[2], true) : fold(row, p->window[2], false);
+    else if (max) windows_any(row, y, j, true);
+    else windows_any(row, y, j, false);
+    if (!max) average(j, y);
+  }
+}
+
+static fl_status pool(const fl_call *c) {
+  const fl_pool_f32_params *p = c->params;
+  job j = {p, fl_plane_of(c->t[0]), fl_plane_of(c->t[1]), {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}};
+  if (p->mode == NORM || fl_elements(c->t[0]) == 0 || fl_elements(c->t[1]) == 0) return fl_pool_f32_generic(c);
+  if (j.x.cs == 1 && j.y.cs == 1) last(c, &j);
+  else if ((j.x.s[2] == 1 || j.x.d[2] == 1) && (j.y.s[2] == 1 || j.y.d[2] == 1)) plain(c, &j);
+  else return fl_pool_f32_generic(c);
+  return FL_OK;
+}
