@@ -13,7 +13,7 @@ import numpy as np
 from flaot.errors import RunInputError
 from flaot.ir.graph import Graph, Value
 from flaot.ir.op import Op
-from flaot.ir.types import DType
+from flaot.ir.types import DType, Layout, channels_last, row_major
 from flaot.kernels.base import KERNELS
 from flaot.kernels.generate import kernel_id
 from flaot.mapping.choice import choose
@@ -25,9 +25,10 @@ from flaot.targets.cpu import GENERIC, Cpu
 
 def evaluate(
     op: Op, inputs: Sequence[np.ndarray | None], chip: Cpu = GENERIC, dtypes: Sequence[DType | None] | None = None, parts: int = 1,
-    constant: Sequence[int] = (),
+    constant: Sequence[int] = (), last: bool = False,
 ) -> list[np.ndarray]:
-    """Outputs of ``op`` on ``inputs``. ``constant`` lists the slots the implementation may see as constants (weights to pack).
+    """Outputs of ``op`` on ``inputs``. ``constant`` lists the slots the implementation may see as constants (weights to pack); ``last`` stores
+    what is not constant channels last (rank 3 and up).
 
     Raises OpTypeError for inputs the op refuses, UnsupportedError without a kernel, RunInputError when the data is refused.
     """
@@ -43,12 +44,13 @@ def evaluate(
         if i not in constant:
             data, value.data = value.data, None
             assert data is not None
-            places[value.id] = View.dense(Buffer(Space.input, data.nbytes), value.type)
-            memory[id(places[value.id].buffer)] = np.frombuffer(data.tobytes() or b"\0", np.uint8).copy()
+            order = _order(value.type.rank, last)
+            places[value.id] = View.dense(Buffer(Space.input, data.nbytes), value.type, order)
+            memory[id(places[value.id].buffer)] = np.frombuffer(data.transpose(order).tobytes() or b"\0", np.uint8).copy()
         values.append(value)
     node = graph.add_node(op, values)
     for out in node.outputs:
-        places[out.id] = View.dense(Buffer(Space.output, out.type.nbytes), out.type)
+        places[out.id] = View.dense(Buffer(Space.output, out.type.nbytes), out.type, _order(out.type.rank, last))
         memory[id(places[out.id].buffer)] = np.zeros(max(out.type.nbytes, 1), np.uint8)
     lowering = Lowering(chip, lambda v: places[v.id])
     lowering.run(node, choose(node, chip))
@@ -66,6 +68,13 @@ def evaluate(
         )
         if status:
             raise RunInputError(f"{step.kernel}.{step.variant}: {native.status_text(status)}")
-    return [
-        memory[id(places[v.id].buffer)][: v.type.nbytes].view(v.type.dtype.numpy).reshape(v.type.shape) for v in node.outputs
-    ]
+    return [_array(places[v.id], memory, _order(v.type.rank, last)) for v in node.outputs]
+
+
+def _order(rank: int, last: bool) -> Layout:
+    return channels_last(rank) if last and rank > 2 else row_major(rank)
+
+
+def _array(view: View, memory: dict[int, np.ndarray], order: Layout) -> np.ndarray:
+    stored = memory[id(view.buffer)][: view.buffer.nbytes].view(view.dtype.numpy).reshape([view.dims[a] for a in order])
+    return np.ascontiguousarray(stored.transpose(np.argsort(order)))

@@ -14,9 +14,10 @@ typedef struct fl_conv_f32_params {
   float alpha;
   float beta;
 } fl_conv_f32_params;
+
 typedef struct fl_maxpool_params {
   int32_t column_major;
-  int32_t kernel[3];
+  int32_t window[3];
   int32_t stride[3];
   int32_t dilation[3];
   int32_t begin[3];
@@ -27,7 +28,7 @@ typedef struct fl_pool_f32_params {
   int32_t mode;
   int32_t include;
   int32_t p;
-  int32_t kernel[3];
+  int32_t window[3];
   int32_t stride[3];
   int32_t dilation[3];
   int32_t begin[3];
