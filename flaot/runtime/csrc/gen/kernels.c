@@ -4,19 +4,25 @@
 fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
 fl_status fl_pool_f32_check(const fl_call *c);
+fl_status fl_resize_f32_check(const fl_call *c);
+fl_status fl_resize_nearest_check(const fl_call *c);
 fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
 fl_status fl_pool_f32_avx2(const fl_call *c);
 fl_status fl_pool_f32_avx512(const fl_call *c);
 fl_status fl_pool_f32_generic(const fl_call *c);
+fl_status fl_resize_f32_generic(const fl_call *c);
+fl_status fl_resize_nearest_generic(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
 
 const fl_kernel fl_kernels[] = {
+  {0x095a07f7u, 0, fl_resize_nearest_check, fl_resize_nearest_generic, "resize_nearest.generic"},
 #ifdef FLAOT_AVX512
   {0x13e5cde8u, FL_ISA_AVX512, fl_pool_f32_check, fl_pool_f32_avx512, "pool_f32.avx512"},
 #endif
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
+  {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
   {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
   {0x7419dd74u, 0, fl_pool_f32_check, fl_pool_f32_generic, "pool_f32.generic"},
   {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},

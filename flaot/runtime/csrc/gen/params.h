@@ -35,6 +35,24 @@ typedef struct fl_pool_f32_params {
   int32_t end[3];
 } fl_pool_f32_params;
 
+typedef struct fl_resize_f32_params {
+  int32_t rows;
+  int32_t columns;
+  int32_t inner;
+  int32_t row_taps;
+  int32_t column_taps;
+  float fill;
+  int32_t table[];
+} fl_resize_f32_params;
+
+typedef struct fl_resize_nearest_params {
+  int32_t rows;
+  int32_t columns;
+  int32_t inner;
+  int32_t fill[2];
+  int32_t table[];
+} fl_resize_nearest_params;
+
 typedef struct fl_softmax_f32_params {
   int32_t axis;
   int32_t log;
