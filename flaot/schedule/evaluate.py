@@ -27,8 +27,8 @@ def evaluate(
     op: Op, inputs: Sequence[np.ndarray | None], chip: Cpu = GENERIC, dtypes: Sequence[DType | None] | None = None, parts: int = 1,
     constant: Sequence[int] = (), last: bool = False,
 ) -> list[np.ndarray]:
-    """Outputs of ``op`` on ``inputs``. ``constant`` lists the slots the implementation may see as constants (weights to pack); ``last`` stores
-    what is not constant channels last (rank 3 and up).
+    """Outputs of ``op`` on ``inputs``. ``constant`` lists the slots the implementation may see as constants (weights to pack).
+    ``last`` stores what is not constant channels last (rank 3 and up).
 
     Raises OpTypeError for inputs the op refuses, UnsupportedError without a kernel, RunInputError when the data is refused.
     """

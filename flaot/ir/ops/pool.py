@@ -29,7 +29,7 @@ class _Pool(Op):
         n = len(self.kernel)
         require(x.rank == n + 2, f"a window of {n} axes over shape {list(x.shape)}; batch, channels and {n} axes are expected")
         rows = zip(x.shape[2:], self.kernel, self.strides, self.pads[:n], self.pads[n:], self.dilations, strict=True)
-        sizes = tuple(window_count(*row, ceil=self.ceil) for row in rows)
+        sizes = tuple(window_count(s, k, t, lo, hi, d, self.ceil) for s, k, t, lo, hi, d in rows)
         require(all(s > 0 for s in sizes), f"window {list(self.kernel)} is larger than the padded input {list(x.shape[2:])}")
         return (x.with_shape((*x.shape[:2], *sizes)),)
 

@@ -54,5 +54,6 @@ class PoolWay(Implementation):
         mode = MAX if isinstance(op, MaxPool) else MEAN if isinstance(op, AveragePool) else NORM
         include = int(isinstance(op, AveragePool) and op.count_include_pad)
         p = op.p if isinstance(op, LpPool) else 0
-        row = max(x.dims[-1] + op.pads[len(op.kernel) - 1], (outs[0].dims[-1] - 1) * op.strides[-1] + (op.kernel[-1] - 1) * op.dilations[-1] + 1)
+        used = (outs[0].dims[-1] - 1) * op.strides[-1] + (op.kernel[-1] - 1) * op.dilations[-1] + 1
+        row = max(x.dims[-1] + op.pads[len(op.kernel) - 1], used)
         b.step(POOL, [x], outs, scratch=4 * row, parallel=parallel, mode=mode, include=include, p=p, **_window(op))

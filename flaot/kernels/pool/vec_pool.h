@@ -1,20 +1,8 @@
 /* Maximum and mean over windows, FL_VL floats at a time: over channels where those are contiguous, else row by row where the last
    axis is; anything else goes to the portable kernel. Included by avx2.c and avx512.c. */
-#include <immintrin.h>
+#include "common/simd.h"
 #include "gen/params.h"
 #include "pool/window.h"
-
-#define INLINE static inline __attribute__((always_inline))
-typedef float vec __attribute__((vector_size(4 * FL_VL)));
-typedef float vec_u __attribute__((vector_size(4 * FL_VL), aligned(4), may_alias));
-INLINE vec load(const float *p) { return *(const vec_u *)p; }
-INLINE void store(float *p, vec v) { *(vec_u *)p = v; }
-INLINE vec all(float x) { return x - (vec){0}; }
-#if FL_VL == 16
-INLINE vec larger(vec a, vec b) { return (vec)_mm512_max_ps((__m512)a, (__m512)b); }
-#else
-INLINE vec larger(vec a, vec b) { return (vec)_mm256_max_ps((__m256)a, (__m256)b); }
-#endif
 
 enum { MAX = 0, MEAN = 1, NORM = 2 };
 fl_status fl_pool_f32_generic(const fl_call *c);
@@ -25,9 +13,9 @@ typedef struct job {
   fl_taps t[3];
 } job;
 
-INLINE vec join(vec acc, vec v, bool max) { return max ? larger(v, acc) : acc + v; }
-INLINE float join1(float acc, float v, bool max) { return max ? (v > acc ? v : acc) : acc + v; }
-INLINE vec identity(bool max) { return all(max ? -__builtin_inff() : 0.0f); }
+FL_INLINE vf join(vf acc, vf v, bool max) { return max ? v_max(v, acc) : acc + v; }
+FL_INLINE float join1(float acc, float v, bool max) { return max ? (v > acc ? v : acc) : acc + v; }
+FL_INLINE vf identity(bool max) { return v_set(max ? -__builtin_inff() : 0.0f); }
 
 static int32_t taps_counted(const job *j, int a) {
   const fl_taps *t = &j->t[a];
@@ -43,17 +31,17 @@ static int32_t taps_counted(const job *j, int a) {
   (x + (j->t[0].at + (int64_t)a * j->p->dilation[0]) * j->x.s[0] + (j->t[1].at + (int64_t)b * j->p->dilation[1]) * j->x.s[1] +   \
    (j->t[2].at + (int64_t)e * j->p->dilation[2]) * j->x.s[2])
 
-INLINE void block(const job *j, const float *x, float *y, float scale, const int k, const bool max) {
-  vec acc[4];
+FL_INLINE void block(const job *j, const float *x, float *y, float scale, const int k, const bool max) {
+  vf acc[4];
   for (int i = 0; i < k; i++) acc[i] = identity(max);
   EACH_TAP {
     const float *q = TAP;
-    for (int i = 0; i < k; i++) acc[i] = join(acc[i], load(q + i * FL_VL), max);
+    for (int i = 0; i < k; i++) acc[i] = join(acc[i], v_load(q + i * FL_VL), max);
   }
-  for (int i = 0; i < k; i++) store(y + i * FL_VL, max ? acc[i] : acc[i] * scale);
+  for (int i = 0; i < k; i++) v_store(y + i * FL_VL, max ? acc[i] : acc[i] * scale);
 }
 
-INLINE void channels(const job *j, const float *x0, float *y, float scale, const bool max) {
+FL_INLINE void channels(const job *j, const float *x0, float *y, float scale, const bool max) {
   int64_t n = j->x.c, i = 0;
   for (; i + 4 * FL_VL <= n; i += 4 * FL_VL) block(j, x0 + i, y + i, scale, 4, max);
   for (; i + FL_VL <= n; i += FL_VL) block(j, x0 + i, y + i, scale, 1, max);
@@ -87,27 +75,27 @@ static void last(const fl_call *c, job *j) {
 }
 
 /* One value out of n contiguous ones. */
-INLINE float fold(const float *x, int64_t n, const bool max) {
-  vec acc[4] = {identity(max), identity(max), identity(max), identity(max)};
+FL_INLINE float fold(const float *x, int64_t n, const bool max) {
+  vf acc[4] = {identity(max), identity(max), identity(max), identity(max)};
   int64_t i = 0;
   for (; i + 4 * FL_VL <= n; i += 4 * FL_VL)
-    for (int k = 0; k < 4; k++) acc[k] = join(acc[k], load(x + i + k * FL_VL), max);
-  for (; i + FL_VL <= n; i += FL_VL) acc[0] = join(acc[0], load(x + i), max);
-  vec total = join(join(acc[0], acc[1], max), join(acc[2], acc[3], max), max);
+    for (int k = 0; k < 4; k++) acc[k] = join(acc[k], v_load(x + i + k * FL_VL), max);
+  for (; i + FL_VL <= n; i += FL_VL) acc[0] = join(acc[0], v_load(x + i), max);
+  vf total = join(join(acc[0], acc[1], max), join(acc[2], acc[3], max), max);
   float r = max ? -__builtin_inff() : 0.0f;
   for (int k = 0; k < FL_VL; k++) r = join1(r, total[k], max);
   for (; i < n; i++) r = join1(r, x[i], max);
   return r;
 }
 
-INLINE void add_row(float *row, const float *x, int32_t n, const bool max, const bool first) {
+FL_INLINE void add_row(float *row, const float *x, int32_t n, const bool max, const bool first) {
   int32_t i = 0;
-  for (; i + FL_VL <= n; i += FL_VL) store(row + i, first ? load(x + i) : join(load(row + i), load(x + i), max));
+  for (; i + FL_VL <= n; i += FL_VL) v_store(row + i, first ? v_load(x + i) : join(v_load(row + i), v_load(x + i), max));
   for (; i < n; i++) row[i] = first ? x[i] : join1(row[i], x[i], max);
 }
 
 /* The rows under one output row joined into row[], whose element 0 is the first padding element. */
-INLINE void join_rows(const job *j, const float *x, float *row, int64_t floats, const bool max) {
+FL_INLINE void join_rows(const job *j, const float *x, float *row, int64_t floats, const bool max) {
   int32_t begin = j->p->begin[2], w = j->x.d[2];
   bool first = true;
   for (int64_t i = 0; i < begin; i++) row[i] = max ? -__builtin_inff() : 0.0f;
@@ -121,7 +109,7 @@ INLINE void join_rows(const job *j, const float *x, float *row, int64_t floats, 
   for (int32_t i = 0; first && i < w; i++) row[begin + i] = max ? -__builtin_inff() : 0.0f;
 }
 
-INLINE void windows(const float *restrict row, float *restrict y, int32_t n, int32_t taps, int32_t dilation, const int64_t stride, const bool max) {
+FL_INLINE void windows(const float *restrict row, float *restrict y, int32_t n, int32_t taps, int32_t dilation, const int64_t stride, const bool max) {
   for (int32_t o = 0; o < n; o++) y[o] = row[o * stride];
   for (int32_t k = 1; k < taps; k++) {
     const float *q = row + (int64_t)k * dilation;
@@ -129,7 +117,7 @@ INLINE void windows(const float *restrict row, float *restrict y, int32_t n, int
   }
 }
 
-INLINE void windows_any(const float *row, float *y, const job *j, const bool max) {
+FL_INLINE void windows_any(const float *row, float *y, const job *j, const bool max) {
   int32_t n = j->y.d[2], taps = j->p->window[2], d = j->p->dilation[2], s = j->p->stride[2];
   if (s == 1) windows(row, y, n, taps, d, 1, max);
   else if (s == 2) windows(row, y, n, taps, d, 2, max);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,9 @@ from flaot.kernels.resize.tables import Table, table
 from flaot.plan.program import View
 
 _AXES = (Param("rows"), Param("columns"), Param("inner"))
-BLEND = Kernel(
-    "resize_f32", params=(*_AXES, Param("row_taps"), Param("column_taps"), Param("fill", "f32"), Param("table", count=0)), variants=("generic",)
-)
-NEAREST = Kernel("resize_nearest", params=(*_AXES, Param("fill", count=2), Param("table", count=0)), variants=("generic",))
+_TABLE = Param("table", count=0)
+BLEND = Kernel("resize_f32", params=(*_AXES, Param("row_taps"), Param("column_taps"), Param("fill", "f32"), _TABLE))
+NEAREST = Kernel("resize_nearest", params=(*_AXES, Param("fill", count=2), _TABLE))
 
 
 class ResizeWay(Implementation):
@@ -72,8 +72,7 @@ def _step(b: Builder, op: Resize, x: View, y: View, axes: list[int], tables: dic
 def _fill(op: Resize, dtype: DType) -> list[int]:
     """The extrapolation value in the tensor's own bits, low word first."""
     value = np.float32(op.extrapolation)
-    if dtype is DType.bfloat16:
-        raw = (value.view(np.uint32) >> 16).astype(np.uint16).tobytes()
-    else:
-        raw = value.astype(dtype.numpy).tobytes()
-    return np.frombuffer(raw.ljust(8, b"\0"), np.int32).tolist()
+    bits = value.view(np.uint32) >> 16 if dtype is DType.bfloat16 else value
+    raw = bits.astype(dtype.numpy).tobytes()
+    low, high = struct.unpack("<2i", raw.ljust(8, b"\0"))
+    return [low, high]

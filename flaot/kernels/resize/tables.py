@@ -71,16 +71,10 @@ def coordinates(op: Resize, axis: int, size: int) -> np.ndarray:
 
 
 def _nearest(op: Resize, x: np.ndarray, scale: float) -> np.ndarray:
-    match op.nearest:
-        case "floor":
-            return np.floor(x)
-        case "ceil":
-            return np.ceil(x)
-        case "round_prefer_floor":
-            return np.ceil(x - np.float32(0.5))
-        case "round_prefer_ceil":
-            return np.floor(x + np.float32(0.5))
-    return np.ceil(x) if scale < 1 else np.trunc(x)
+    half, up = np.float32(0.5), op.nearest == "ceil" or (op.nearest == "simple" and scale < 1)
+    shifted = {"round_prefer_floor": x - half, "round_prefer_ceil": x + half}.get(op.nearest, x)
+    result: np.ndarray = np.ceil(shifted) if up or op.nearest == "round_prefer_floor" else np.floor(shifted)
+    return result
 
 
 def _weighted(op: Resize, axis: int, size: int, x: np.ndarray) -> Table:
