@@ -14,7 +14,16 @@ fl_status fl_pool_f32_avx512(const fl_call *c);
 fl_status fl_pool_f32_generic(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
+fl_status fl_arg_check(const fl_call *c);
+fl_status fl_matmul_check(const fl_call *c);
+fl_status fl_reduce_check(const fl_call *c);
+fl_status fl_softmax_f32_check(const fl_call *c);
+fl_status fl_topk_check(const fl_call *c);
+fl_status fl_arg_generic(const fl_call *c);
+fl_status fl_matmul_generic(const fl_call *c);
+fl_status fl_reduce_generic(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
+fl_status fl_topk_generic(const fl_call *c);
 
 const fl_kernel fl_kernels[] = {
   {0x095a07f7u, 0, fl_resize_nearest_check, fl_resize_nearest_generic, "resize_nearest.generic"},
@@ -29,6 +38,11 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
+  {0x01d2ff1eu, 0, fl_topk_check, fl_topk_generic, "topk.generic"},
+  {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
+  {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
+  {0x7c115e1au, 0, fl_matmul_check, fl_matmul_generic, "matmul.generic"},
+  {0xe6fbf824u, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
 };
 
 const size_t fl_kernel_count = sizeof fl_kernels / sizeof fl_kernels[0];

@@ -14,6 +14,20 @@ typedef struct fl_conv_f32_params {
   float alpha;
   float beta;
 } fl_conv_f32_params;
+typedef struct fl_arg_params {
+  int32_t axis;
+  int32_t min;
+  int32_t last;
+} fl_arg_params;
+
+typedef struct fl_matmul_params {
+  float alpha;
+  float beta;
+} fl_matmul_params;
+
+typedef struct fl_reduce_params {
+  int32_t kind;
+} fl_reduce_params;
 
 typedef struct fl_maxpool_params {
   int32_t column_major;
@@ -57,5 +71,10 @@ typedef struct fl_softmax_f32_params {
   int32_t axis;
   int32_t log;
 } fl_softmax_f32_params;
+
+typedef struct fl_topk_params {
+  int32_t axis;
+  int32_t smallest;
+} fl_topk_params;
 
 #endif
