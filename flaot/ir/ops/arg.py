@@ -40,7 +40,7 @@ class ArgMin(_Arg):
 
 @dataclass(frozen=True)
 class TopK(Op):
-    """The ``k`` largest (or smallest) values along ``axis`` in order, and their int64 indices; of equal values the lower index comes first."""
+    """The ``k`` largest (or smallest) values along ``axis`` in order, and their int64 indices; equal values by rising index."""
 
     axis: int
     k: int

@@ -15,12 +15,18 @@ fl_status fl_pool_f32_generic(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
 fl_status fl_arg_check(const fl_call *c);
+fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
+fl_status fl_norm_f32_check(const fl_call *c);
+fl_status fl_recurrent_check(const fl_call *c);
 fl_status fl_reduce_check(const fl_call *c);
 fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
+fl_status fl_conv_f32_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
+fl_status fl_norm_f32_generic(const fl_call *c);
+fl_status fl_recurrent_generic(const fl_call *c);
 fl_status fl_reduce_generic(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
 fl_status fl_topk_generic(const fl_call *c);
@@ -40,9 +46,12 @@ const fl_kernel fl_kernels[] = {
 #endif
   {0x01d2ff1eu, 0, fl_topk_check, fl_topk_generic, "topk.generic"},
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
+  {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
   {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
   {0x7c115e1au, 0, fl_matmul_check, fl_matmul_generic, "matmul.generic"},
   {0xe6fbf824u, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
+  {0xeea7053eu, 0, fl_recurrent_check, fl_recurrent_generic, "recurrent.generic"},
+  {0xf6f49848u, 0, fl_norm_f32_check, fl_norm_f32_generic, "norm_f32.generic"},
 };
 
 const size_t fl_kernel_count = sizeof fl_kernels / sizeof fl_kernels[0];

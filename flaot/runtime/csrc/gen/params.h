@@ -3,6 +3,12 @@
 #define FLAOT_GEN_PARAMS_H
 #include <stdint.h>
 
+typedef struct fl_arg_params {
+  int32_t axis;
+  int32_t min;
+  int32_t last;
+} fl_arg_params;
+
 typedef struct fl_conv_f32_params {
   int32_t strides[3];
   int32_t pads[3];
@@ -14,16 +20,29 @@ typedef struct fl_conv_f32_params {
   float alpha;
   float beta;
 } fl_conv_f32_params;
-typedef struct fl_arg_params {
-  int32_t axis;
-  int32_t min;
-  int32_t last;
-} fl_arg_params;
 
 typedef struct fl_matmul_params {
   float alpha;
   float beta;
 } fl_matmul_params;
+
+typedef struct fl_norm_f32_params {
+  uint32_t axes;
+  int32_t mode;
+  int32_t has;
+  float epsilon;
+} fl_norm_f32_params;
+
+typedef struct fl_recurrent_params {
+  int32_t cell;
+  int32_t has;
+  int32_t reverse;
+  int32_t flag;
+  float clip;
+  int32_t act[6];
+  float alpha[6];
+  float beta[6];
+} fl_recurrent_params;
 
 typedef struct fl_reduce_params {
   int32_t kind;
