@@ -26,12 +26,32 @@ typedef struct fl_matmul_params {
   float beta;
 } fl_matmul_params;
 
+typedef struct fl_maxpool_params {
+  int32_t column_major;
+  int32_t window[3];
+  int32_t stride[3];
+  int32_t dilation[3];
+  int32_t begin[3];
+  int32_t end[3];
+} fl_maxpool_params;
+
 typedef struct fl_norm_f32_params {
   uint32_t axes;
   int32_t mode;
   int32_t has;
   float epsilon;
 } fl_norm_f32_params;
+
+typedef struct fl_pool_f32_params {
+  int32_t mode;
+  int32_t include;
+  int32_t p;
+  int32_t window[3];
+  int32_t stride[3];
+  int32_t dilation[3];
+  int32_t begin[3];
+  int32_t end[3];
+} fl_pool_f32_params;
 
 typedef struct fl_recurrent_params {
   int32_t cell;
@@ -47,26 +67,6 @@ typedef struct fl_recurrent_params {
 typedef struct fl_reduce_params {
   int32_t kind;
 } fl_reduce_params;
-
-typedef struct fl_maxpool_params {
-  int32_t column_major;
-  int32_t window[3];
-  int32_t stride[3];
-  int32_t dilation[3];
-  int32_t begin[3];
-  int32_t end[3];
-} fl_maxpool_params;
-
-typedef struct fl_pool_f32_params {
-  int32_t mode;
-  int32_t include;
-  int32_t p;
-  int32_t window[3];
-  int32_t stride[3];
-  int32_t dilation[3];
-  int32_t begin[3];
-  int32_t end[3];
-} fl_pool_f32_params;
 
 typedef struct fl_resize_f32_params {
   int32_t rows;
