@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
+
 from nets.encoder import Encoder
 from nets.keyword import ds_cnn
 from nets.mobilenet import mobilenet_v2
 from nets.resnet import resnet18, resnet50
 from nets.seeded import settle
 from nets.tagger import Tagger
-from torch import nn
 
 
 @dataclass(frozen=True)

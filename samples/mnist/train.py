@@ -8,8 +8,9 @@ from __future__ import annotations
 import warnings
 
 import torch
-from digits import FOLDER, HELD_OUT, load
 from torch import nn
+
+from digits import FOLDER, HELD_OUT, load
 
 EPOCHS, BATCH = 20, 50
 
@@ -53,7 +54,8 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's notice about its successor, which stores machine paths in the file
         torch.onnx.export(
-            model, (images[:1],), str(FOLDER / "digits.onnx"), dynamo=False, opset_version=17, input_names=["image"], output_names=["scores"]
+            model, (images[:1],), str(FOLDER / "digits.onnx"), dynamo=False, opset_version=17,
+            input_names=["image"], output_names=["scores"],
         )
 
 
