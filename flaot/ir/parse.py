@@ -1,0 +1,342 @@
+"""Reads the text form of a graph (see flaot.ir.text). Every error has its line and column."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from flaot.errors import FileSystemError, FlaotError, ModelError, printable
+from flaot.ir.graph import Graph, Value
+from flaot.ir.op import OPS, Op, OpTypeError, load_all
+from flaot.ir.text import digest
+from flaot.ir.types import DType, TensorType
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+|\#[^\n]*) | (?P<string>"(?:[^"\\\n]|\\.)*") | (?P<blob>@[0-9a-f]+) | (?P<value>%[0-9]+)
+      | (?P<number>[-+]?(?:inf\b|nan\b|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?))
+      | (?P<word>[A-Za-z_][A-Za-z_0-9]*) | (?P<mark>[][(){}=:,.])""",
+    re.VERBOSE,
+)
+
+
+MAX_NESTING = 20
+
+
+def load_graph(path: Path | str) -> Graph:
+    """A graph saved by ``save_graph``."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        side = os.fspath(path) + ".npz"
+        data: dict[str, np.ndarray] = {}
+        if os.path.exists(side):
+            with np.load(side, allow_pickle=False) as stored:
+                data = {name: stored[name] for name in stored.files}
+    except (OSError, ValueError) as e:
+        raise FileSystemError(f"cannot be read: {e}", where=printable(path, 300)) from None
+    return parse_graph(text, data, file=printable(path, 300))
+
+
+def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None, file: str = "<text>") -> Graph:
+    """The graph a text describes. ``data`` holds its large constants by digest. Raises ModelError at ``file:line:column``."""
+    load_all()
+    return _Parser(text, data or {}, file).graph()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+class _Parser:
+    def __init__(self, text: str, data: Mapping[str, np.ndarray], file: str) -> None:
+        self.text, self.data, self.file = text, data, file
+        self.values: dict[str, Value] = {}
+        self.tokens = self.scan()
+        self.next = self.depth = 0
+        self.result = Graph()
+
+    # -- tokens --------------------------------------------------------------------------------------------------------
+
+    def scan(self) -> list[_Token]:
+        tokens, at = [], 0
+        while at < len(self.text):
+            match = _TOKEN.match(self.text, at)
+            if match is None:
+                self.fail(f"unexpected {printable(self.text[at])!r}", at)
+            if match.lastgroup != "space":
+                tokens.append(_Token(str(match.lastgroup), match.group(), at))
+            at = match.end()
+        return [*tokens, _Token("end", "end of text", len(self.text))]
+
+    def fail(self, sentence: str, at: int | None = None) -> NoReturn:
+        at = self.tokens[self.next].at if at is None else at
+        line = self.text.count("\n", 0, at) + 1
+        column = at - (self.text.rfind("\n", 0, at) + 1) + 1
+        raise ModelError(sentence, where=f"{self.file}:{line}:{column}")
+
+    @property
+    def now(self) -> _Token:
+        return self.tokens[self.next]
+
+    def is_next(self, text: str) -> bool:
+        return self.now.text == text and self.now.kind in ("mark", "word")
+
+    def maybe(self, text: str) -> bool:
+        found = self.is_next(text)
+        self.next += found
+        return found
+
+    def expect(self, text: str) -> None:
+        if not self.maybe(text):
+            self.fail(f"found '{printable(self.now.text)}', expected '{text}'")
+
+    def take(self, kind: str, what: str) -> str:
+        if self.now.kind != kind:
+            self.fail(f"found '{printable(self.now.text)}', expected {what}")
+        self.next += 1
+        return self.tokens[self.next - 1].text
+
+    def string(self) -> str:
+        start = self.now.at
+        try:
+            return str(json.loads(self.take("string", "a quoted string")))
+        except ValueError:
+            self.fail("a string with a bad escape", start)
+
+    def strings(self) -> tuple[str, ...]:
+        found = []
+        while self.now.kind == "string":
+            found.append(self.string())
+        return tuple(found)
+
+    def integer(self) -> int:
+        start, text = self.now.at, self.take("number", "a whole number")
+        if not re.fullmatch(r"[-+]?[0-9]{1,20}", text):
+            self.fail(f"found '{text}', expected a whole number", start)
+        return int(text)
+
+    # -- lines ---------------------------------------------------------------------------------------------------------
+
+    def graph(self) -> Graph:
+        self.expect("graph")
+        self.result.name = self.string()
+        self.expect("{")
+        while not self.maybe("}"):
+            if self.maybe("output"):
+                name = self.string()
+                self.expect("=")
+                self.result.set_output(name, self.value())
+            else:
+                self.definition()
+        if self.now.kind != "end":
+            self.fail(f"found '{printable(self.now.text)}' after the graph")
+        return self.result
+
+    def definition(self) -> None:
+        start = self.now.at
+        names = [self.take("value", "a value like %0")]
+        while self.maybe(","):
+            names.append(self.take("value", "a value like %0"))
+        self.expect("=")
+        for name in names:
+            if name in self.values:
+                self.fail(f"{name} is defined twice", start)
+        if len(names) == 1 and self.maybe("input"):
+            self.values[names[0]] = self.input()
+        elif len(names) == 1 and self.maybe("constant"):
+            self.values[names[0]] = self.constant()
+        else:
+            self.values.update(zip(names, self.node(len(names)), strict=True))
+
+    def input(self) -> Value:
+        self.expect(":")
+        type, names, layout = self.typed()
+        value = self.result.add_input(names[0] if names else "", type)
+        value.names, value.layout = names, layout
+        return value
+
+    def constant(self) -> Value:
+        self.expect(":")
+        type, names, layout = self.typed()
+        self.expect("=")
+        value = self.result.add_constant(self.elements(type).reshape(type.shape), dtype=type.dtype)
+        value.names, value.layout = names, layout
+        return value
+
+    def elements(self, type: TensorType) -> np.ndarray:
+        start = self.now.at
+        if self.now.kind == "blob":
+            key = self.take("blob", "a digest")[1:]
+            if key not in self.data or digest(self.data[key]) != key:
+                self.fail(f"no data for @{key}; it belongs in the .npz file beside the text", start)
+            array = self.data[key]
+        elif self.maybe("x"):
+            try:
+                array = np.frombuffer(bytes.fromhex(self.string()), type.dtype.numpy)
+            except ValueError:
+                self.fail("bytes that are not hexadecimal or do not fill the elements", start)
+        else:
+            array = self.numbers(type.dtype.numpy)
+        if array.size != type.elements or array.dtype != type.dtype.numpy:
+            self.fail(f"{array.size} elements of {array.dtype}, expected {type}", start)
+        return array
+
+    def numbers(self, dtype: np.dtype) -> np.ndarray:
+        self.expect("[")
+        items: list[object] = []
+        while not self.maybe("]"):
+            items.append(np.array(self.take("number", "a number")).astype(dtype) if dtype.kind == "f" else self.integer())
+            if not self.is_next("]"):
+                self.expect(",")
+        try:
+            return np.array(items, dtype)
+        except (OverflowError, ValueError):
+            self.fail(f"a number that does not fit {dtype}")
+
+    def node(self, count: int) -> tuple[Value, ...]:
+        start = self.now.at
+        op = self.attribute(Op)
+        if not isinstance(op, Op):
+            self.fail("expected an op", start)
+        self.expect("(")
+        inputs: list[Value | None] = []
+        while not self.maybe(")"):
+            inputs.append(None if self.maybe("_") else self.value())
+            if not self.is_next(")"):
+                self.expect(",")
+        self.expect(":")
+        declared = [self.typed()]
+        while self.maybe(","):
+            declared.append(self.typed())
+        origin = self.strings() if self.maybe("from") else ()
+        return self.add(op, inputs, declared, origin, count, start)
+
+    def add(
+        self,
+        op: Op,
+        inputs: list[Value | None],
+        declared: list[tuple[TensorType, tuple[str, ...], tuple[int, ...] | None]],
+        origin: tuple[str, ...],
+        count: int,
+        start: int,
+    ) -> tuple[Value, ...]:
+        try:
+            node = self.result.add_node(op, inputs, origin=origin)
+        except (OpTypeError, FlaotError, ValueError, AssertionError, IndexError) as e:
+            self.fail(f"{op.name} refuses its inputs: {e}", start)
+        found, wanted = node.output_types, [d[0] for d in declared]
+        if len(found) != count or found != wanted:
+            self.fail(f"{op.name} gives {', '.join(map(str, found))}, declared {', '.join(map(str, wanted))}", start)
+        for value, (_, names, layout) in zip(node.outputs, declared, strict=True):
+            value.names, value.layout = names, layout
+        return node.outputs
+
+    def value(self) -> Value:
+        start, name = self.now.at, self.take("value", "a value like %0")
+        if name not in self.values:
+            self.fail(f"{name} is used before it is defined", start)
+        return self.values[name]
+
+    def typed(self) -> tuple[TensorType, tuple[str, ...], tuple[int, ...] | None]:
+        start, word = self.now.at, self.take("word", "an element type")
+        if word not in DType.__members__:
+            self.fail(f"unknown element type '{word}'", start)
+        self.expect("[")
+        shape = []
+        while not self.maybe("]"):
+            shape.append(self.integer())
+            if not self.is_next("]"):
+                self.expect(",")
+        names = self.strings()
+        layout = self.layout(len(shape)) if self.maybe("layout") else None
+        return TensorType(DType[word], tuple(shape)), names, layout
+
+    def layout(self, rank: int) -> tuple[int, ...]:
+        self.expect("(")
+        at, axes = self.now.at, []
+        while not self.maybe(")"):
+            axes.append(self.integer())
+            if not self.is_next(")"):
+                self.expect(",")
+        if sorted(axes) != list(range(rank)):
+            self.fail(f"a layout must order the {rank} axes", at)
+        return tuple(axes)
+
+    # -- attributes ----------------------------------------------------------------------------------------------------
+
+    def attribute(self, owner: type) -> object:
+        """A value in an op's attribute list; enums and records are looked for where ``owner`` is defined."""
+        start, token = self.now.at, self.now
+        if token.kind == "string":
+            return self.string()
+        if token.kind == "number":
+            self.next += 1
+            return int(token.text) if re.fullmatch(r"[-+]?[0-9]{1,20}", token.text) else float(token.text)
+        if self.maybe("("):
+            return self.items(owner)
+        word = self.take("word", "an attribute value")
+        if word in ("None", "True", "False"):
+            return {"None": None, "True": True, "False": False}[word]
+        if word in ("inf", "nan"):
+            return float(word)
+        if self.maybe("."):
+            return self.member(owner, word, start)
+        if self.is_next("("):
+            return self.record(owner, word, start)
+        if word in DType.__members__:
+            return DType[word]
+        self.fail(f"unknown attribute value '{word}'", start)
+
+    def items(self, owner: type) -> tuple[object, ...]:
+        found = []
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            self.fail(f"attributes nested more than {MAX_NESTING} deep")
+        while not self.maybe(")"):
+            found.append(self.attribute(owner))
+            if not self.is_next(")"):
+                self.expect(",")
+        self.depth -= 1
+        return tuple(found)
+
+    def member(self, owner: type, word: str, start: int) -> object:
+        name = self.take("word", "a member")
+        cls = getattr(sys.modules[owner.__module__], word, None)
+        if not isinstance(cls, type) or not issubclass(cls, enum.Enum) or name not in cls.__members__:
+            self.fail(f"unknown attribute value '{word}.{name}'", start)
+        return cls[name]
+
+    def record(self, owner: type, word: str, start: int) -> object:
+        cls = OPS.get(word) or getattr(sys.modules[owner.__module__], word, None)
+        if not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
+            self.fail(f"unknown op '{word}'", start)
+        known = {f.name for f in dataclasses.fields(cls)}
+        given: dict[str, object] = {}
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            self.fail(f"attributes nested more than {MAX_NESTING} deep")
+        self.expect("(")
+        while not self.maybe(")"):
+            at, name = self.now.at, self.take("word", "an attribute name")
+            if name not in known or name in given:
+                self.fail(f"{word} has no attribute '{name}'" if name not in known else f"'{name}' is given twice", at)
+            self.expect("=")
+            given[name] = self.attribute(cls)
+            if not self.is_next(")"):
+                self.expect(",")
+        self.depth -= 1
+        try:
+            return cls(**given)
+        except (TypeError, ValueError, FlaotError) as e:
+            self.fail(f"{word}: {e}", start)
