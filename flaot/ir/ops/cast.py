@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flaot.ir.graph import Value
 from flaot.ir.op import reads
-from flaot.ir.ops.elementwise import NUMBERS, BOOL, _Elementwise
+from flaot.ir.ops.elementwise import BOOL, NUMBERS, _Elementwise
 from flaot.ir.reading import NodeReader
 from flaot.ir.types import DType, TensorType
 

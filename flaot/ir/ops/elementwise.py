@@ -13,12 +13,12 @@ from typing import ClassVar
 from flaot.ir.op import Cost, Op, OpTypeError, Tolerance, require
 from flaot.ir.types import DType, TensorType, broadcast_shapes
 
-FLOATS = frozenset(d for d in DType if d.is_float)
-INTS = frozenset(d for d in DType if not d.is_float and d is not DType.bool)
-NUMBERS = FLOATS | INTS
-BOOL = frozenset({DType.bool})
-SIGNED = frozenset(d for d in NUMBERS if d.is_signed)
-UNSIGNED = NUMBERS - SIGNED
+FLOATS: frozenset[DType] = frozenset(d for d in DType if d.is_float)
+INTS: frozenset[DType] = frozenset(d for d in DType if not d.is_float and d is not DType.bool)
+NUMBERS: frozenset[DType] = FLOATS | INTS
+BOOL: frozenset[DType] = frozenset({DType.bool})
+SIGNED: frozenset[DType] = frozenset(d for d in NUMBERS if d.is_signed)
+UNSIGNED: frozenset[DType] = NUMBERS - SIGNED
 
 
 def broadcast(op: Op, inputs: Sequence[TensorType]) -> tuple[int, ...]:

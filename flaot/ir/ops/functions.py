@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flaot.ir.op import reads
-from flaot.ir.ops.elementwise import FLOATS, INTS, NUMBERS, SIGNED, _Elementwise
+from flaot.ir.ops.elementwise import INTS, NUMBERS, SIGNED, _Elementwise
 from flaot.ir.reading import NodeReader
-from flaot.ir.types import DType
-from flaot.ir.types import TensorType
-from collections.abc import Sequence
+from flaot.ir.types import DType, TensorType
 
 
 @dataclass(frozen=True)

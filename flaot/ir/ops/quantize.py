@@ -88,7 +88,8 @@ def spread(r: NodeReader, shape: tuple[int, ...], p: Value) -> Value:
 def _repeat(r: NodeReader, shape: tuple[int, ...], p: Value, axis: int, block: int) -> Value:
     wanted = tuple(-(-d // block) if i == axis else d for i, d in enumerate(shape))
     if block < 0 or p.type.shape != wanted:
-        r.fail(f"scale or zero point of shape {list(p.type.shape)}; blocks of {block} along axis {axis} of {list(shape)} need {list(wanted)}")
+        found = list(p.type.shape)
+        r.fail(f"scale or zero point of shape {found}; blocks of {block} along axis {axis} of {list(shape)} need {list(wanted)}")
     head, tail = wanted[: axis + 1], wanted[axis + 1 :]
     column = r.emit(Reshape((*head, 1, *tail)), [p])
     wide = r.emit(Expand((*head, block, *tail)), [column])

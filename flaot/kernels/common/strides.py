@@ -27,8 +27,3 @@ def collapse(views: Sequence[View], lead: int = -1) -> list[View]:
             out.append((dims[i], here))
     shape = tuple(d for d, _ in out)
     return [View(v.buffer, v.dtype, shape, tuple(s[k] for _, s in out), v.offset) for k, v in enumerate(views)]
-
-
-def same_place(a: View, b: View) -> bool:
-    """Whether two views of equal dims are the same elements of the same memory."""
-    return a.buffer is b.buffer and a.offset == b.offset and normal_strides(a.dims, a.strides) == normal_strides(b.dims, b.strides)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from flaot.ir.graph import Node, Value
+from collections.abc import Sequence
+from itertools import accumulate
+
+from flaot.ir.graph import Node
 from flaot.ir.ops.concat import Concat
 from flaot.ir.ops.expand import Expand
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.slice import Slice, Split
 from flaot.ir.ops.transpose import Transpose
 from flaot.kernels.base import Builder, Implementation, Kernel, Storage
-from flaot.kernels.common.strides import collapse, same_place
+from flaot.kernels.common.strides import collapse
 from flaot.plan.program import View
 
 COPY = Kernel("copy", variants=("generic",))
@@ -19,87 +22,101 @@ PARALLEL = 50_000
 
 def copy(b: Builder, source: View, target: View) -> None:
     """Appends a copy of ``source`` to ``target`` unless they are the same memory. Dims and dtypes are equal."""
-    if target.elements == 0 or same_place(source, target):
+    if target.elements == 0 or source.same_memory(target):
         return
     x, y = collapse([source, target])
     b.step(COPY, [x], [y], parallel=target.elements > PARALLEL)
 
 
-class _Way(Implementation):
-    """Movement ops, any storage: views are in logical axes."""
+class _Window(Implementation):
+    """An op whose outputs are views of its input, in any storage. A copy only where the views cannot be shared."""
 
     def storage(self, node: Node) -> Storage:
         return Storage.either
 
+    def windows(self, node: Node, x: View) -> list[View]:
+        """The outputs as views of ``x``."""
+        raise NotImplementedError
 
-class TransposeWay(_Way):
+    def alias(self, node: Node, inputs: Sequence[View | None]) -> Sequence[View] | None:
+        return None if inputs[0] is None else self.windows(node, inputs[0])
+
+    def lower(self, node: Node, b: Builder) -> None:
+        for window, out in zip(self.windows(node, b.view(node.inputs[0])), node.outputs, strict=True):
+            b.copy(window, b.view(out))
+
+
+class TransposeWay(_Window):
     op = Transpose
 
-    def lower(self, node: Node, b: Builder) -> None:
+    def storage(self, node: Node) -> Storage:
+        return Storage.plain
+
+    def windows(self, node: Node, x: View) -> list[View]:
         assert isinstance(node.op, Transpose)
-        copy(b, b.view(_input(node)).permute(node.op.perm), b.view(node.outputs[0]))
+        return [x.permute(node.op.perm)]
 
 
-class SliceWay(_Way):
+class SliceWay(_Window):
     op = Slice
 
-    def lower(self, node: Node, b: Builder) -> None:
+    def windows(self, node: Node, x: View) -> list[View]:
         op = node.op
         assert isinstance(op, Slice)
-        x = b.view(_input(node))
         for axis, start, step, size in zip(op.axes, op.starts, op.steps, op.sizes, strict=True):
             x = x.slice(axis, start, size, step)
-        copy(b, x, b.view(node.outputs[0]))
+        return [x]
 
 
-class SplitWay(_Way):
+class SplitWay(_Window):
     op = Split
 
-    def lower(self, node: Node, b: Builder) -> None:
-        op, start = node.op, 0
+    def windows(self, node: Node, x: View) -> list[View]:
+        op = node.op
         assert isinstance(op, Split)
-        x = b.view(_input(node))
-        for size, out in zip(op.sizes, node.outputs, strict=True):
-            copy(b, x.slice(op.axis, start, size), b.view(out))
-            start += size
+        starts = accumulate((0, *op.sizes[:-1]))
+        return [x.slice(op.axis, start, size) for start, size in zip(starts, op.sizes, strict=True)]
 
 
-class ConcatWay(_Way):
-    op = Concat
-
-    def lower(self, node: Node, b: Builder) -> None:
-        op, start = node.op, 0
-        assert isinstance(op, Concat)
-        y = b.view(node.outputs[0])
-        for part in node.inputs:
-            assert part is not None
-            size = part.type.shape[op.axis]
-            copy(b, b.view(part), y.slice(op.axis, start, size))
-            start += size
-
-
-class ExpandWay(_Way):
+class ExpandWay(_Window):
     op = Expand
 
-    def lower(self, node: Node, b: Builder) -> None:
-        y = b.view(node.outputs[0])
-        copy(b, b.view(_input(node)).broadcast(y.dims), y)
+    def storage(self, node: Node) -> Storage:
+        return Storage.plain
+
+    def windows(self, node: Node, x: View) -> list[View]:
+        return [x.broadcast(node.outputs[0].type.shape)]
 
 
 class ReshapeWay(Implementation):
-    """Row-major in, row-major out: a copy only where the scheduler could not let both share memory."""
+    """Row-major in, row-major out: a copy only where both cannot share memory."""
 
     op = Reshape
 
-    def in_place(self, node: Node) -> tuple[int, ...]:
-        return (0,)
+    def alias(self, node: Node, inputs: Sequence[View | None]) -> Sequence[View] | None:
+        x = inputs[0]
+        return [x.reshape(node.outputs[0].type.shape)] if x is not None and x.is_dense else None
 
     def lower(self, node: Node, b: Builder) -> None:
         y = b.view(node.outputs[0])
-        copy(b, b.dense(b.view(_input(node))).reshape(y.dims), y)
+        b.copy(b.dense(b.view(node.inputs[0])).reshape(y.dims), y)
 
 
-def _input(node: Node) -> Value:
-    x = node.inputs[0]
-    assert x is not None
-    return x
+class ConcatWay(Implementation):
+    """Every input into its part of the output; producers may write there themselves."""
+
+    op = Concat
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def parts(self, node: Node, output: View) -> dict[int, View]:
+        op = node.op
+        assert isinstance(op, Concat)
+        sizes = [t.shape[op.axis] for t in node.input_types if t is not None]
+        starts = accumulate((0, *sizes[:-1]))
+        return {i: output.slice(op.axis, start, size) for i, (start, size) in enumerate(zip(starts, sizes, strict=True))}
+
+    def lower(self, node: Node, b: Builder) -> None:
+        for slot, part in self.parts(node, b.view(node.outputs[0])).items():
+            b.copy(b.view(node.inputs[slot]), part)

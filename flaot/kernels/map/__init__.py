@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.elementwise import _Elementwise
-from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.ir.types import DType, TensorType
+from flaot.kernels.base import Builder, Implementation, Kernel, Param, Storage
 from flaot.kernels.common.strides import collapse
 from flaot.kernels.map.codes import Code, Form
 from flaot.plan.program import View
@@ -35,7 +35,9 @@ class Program:
     width: int = 4
     _free: list[int] = field(default_factory=list)
 
-    def emit(self, code: Code, type: DType, result: DType, sources: Sequence[int], args: Sequence[float] = (), done: Sequence[int] = ()) -> int:
+    def emit(
+        self, code: Code, type: DType, result: DType, sources: Sequence[int], args: Sequence[float] = (), done: Sequence[int] = ()
+    ) -> int:
         """Appends an instruction and returns its register; the registers among ``done`` are not read afterwards."""
         self._free += sorted({v - REGISTER for v in done if v >= REGISTER}, reverse=True)
         if not self._free:
@@ -86,8 +88,6 @@ def add_op(program: Program, op: _Elementwise, sources: Sequence[int], types: Se
 
 def op_result(op: _Elementwise, types: Sequence[DType]) -> DType:
     """The element type an op gives."""
-    from flaot.ir.types import TensorType
-
     return op.result([TensorType(t, ()) for t in types])
 
 

@@ -3,6 +3,8 @@
 
 fl_status fl_arg_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
+fl_status fl_copy_check(const fl_call *c);
+fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
 fl_status fl_norm_f32_check(const fl_call *c);
@@ -11,12 +13,12 @@ fl_status fl_recurrent_check(const fl_call *c);
 fl_status fl_reduce_check(const fl_call *c);
 fl_status fl_resize_f32_check(const fl_call *c);
 fl_status fl_resize_nearest_check(const fl_call *c);
-fl_status fl_copy_check(const fl_call *c);
-fl_status fl_map_check(const fl_call *c);
 fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
+fl_status fl_copy_generic(const fl_call *c);
+fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
 fl_status fl_norm_f32_generic(const fl_call *c);
@@ -27,8 +29,6 @@ fl_status fl_recurrent_generic(const fl_call *c);
 fl_status fl_reduce_generic(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
-fl_status fl_copy_generic(const fl_call *c);
-fl_status fl_map_generic(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
 fl_status fl_topk_generic(const fl_call *c);
 
@@ -40,8 +40,8 @@ const fl_kernel fl_kernels[] = {
 #endif
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
-  {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
   {0x58b1d352u, 0, fl_map_check, fl_map_generic, "map.generic"},
+  {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
   {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
   {0x7419dd74u, 0, fl_pool_f32_check, fl_pool_f32_generic, "pool_f32.generic"},
   {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
@@ -49,10 +49,10 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
+  {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe6fbf824u, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
   {0xeea7053eu, 0, fl_recurrent_check, fl_recurrent_generic, "recurrent.generic"},
   {0xf6f49848u, 0, fl_norm_f32_check, fl_norm_f32_generic, "norm_f32.generic"},
-  {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
 };
 
 const size_t fl_kernel_count = sizeof fl_kernels / sizeof fl_kernels[0];

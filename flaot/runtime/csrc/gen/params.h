@@ -21,70 +21,6 @@ typedef struct fl_conv_f32_params {
   float beta;
 } fl_conv_f32_params;
 
-typedef struct fl_matmul_params {
-  float alpha;
-  float beta;
-} fl_matmul_params;
-
-typedef struct fl_maxpool_params {
-  int32_t column_major;
-  int32_t window[3];
-  int32_t stride[3];
-  int32_t dilation[3];
-  int32_t begin[3];
-  int32_t end[3];
-} fl_maxpool_params;
-
-typedef struct fl_norm_f32_params {
-  uint32_t axes;
-  int32_t mode;
-  int32_t has;
-  float epsilon;
-} fl_norm_f32_params;
-
-typedef struct fl_pool_f32_params {
-  int32_t mode;
-  int32_t include;
-  int32_t p;
-  int32_t window[3];
-  int32_t stride[3];
-  int32_t dilation[3];
-  int32_t begin[3];
-  int32_t end[3];
-} fl_pool_f32_params;
-
-typedef struct fl_recurrent_params {
-  int32_t cell;
-  int32_t has;
-  int32_t reverse;
-  int32_t flag;
-  float clip;
-  int32_t act[6];
-  float alpha[6];
-  float beta[6];
-} fl_recurrent_params;
-
-typedef struct fl_reduce_params {
-  int32_t kind;
-} fl_reduce_params;
-
-typedef struct fl_resize_f32_params {
-  int32_t rows;
-  int32_t columns;
-  int32_t inner;
-  int32_t row_taps;
-  int32_t column_taps;
-  float fill;
-  int32_t table[];
-} fl_resize_f32_params;
-
-typedef struct fl_resize_nearest_params {
-  int32_t rows;
-  int32_t columns;
-  int32_t inner;
-  int32_t fill[2];
-  int32_t table[];
-} fl_resize_nearest_params;
 enum {
   FL_MAP_RELU = 1,
   FL_MAP_SIGMOID = 2,
@@ -163,6 +99,71 @@ typedef struct fl_map_params {
   int32_t width;
   uint32_t code[];
 } fl_map_params;
+
+typedef struct fl_matmul_params {
+  float alpha;
+  float beta;
+} fl_matmul_params;
+
+typedef struct fl_maxpool_params {
+  int32_t column_major;
+  int32_t window[3];
+  int32_t stride[3];
+  int32_t dilation[3];
+  int32_t begin[3];
+  int32_t end[3];
+} fl_maxpool_params;
+
+typedef struct fl_norm_f32_params {
+  uint32_t axes;
+  int32_t mode;
+  int32_t has;
+  float epsilon;
+} fl_norm_f32_params;
+
+typedef struct fl_pool_f32_params {
+  int32_t mode;
+  int32_t include;
+  int32_t p;
+  int32_t window[3];
+  int32_t stride[3];
+  int32_t dilation[3];
+  int32_t begin[3];
+  int32_t end[3];
+} fl_pool_f32_params;
+
+typedef struct fl_recurrent_params {
+  int32_t cell;
+  int32_t has;
+  int32_t reverse;
+  int32_t flag;
+  float clip;
+  int32_t act[6];
+  float alpha[6];
+  float beta[6];
+} fl_recurrent_params;
+
+typedef struct fl_reduce_params {
+  int32_t kind;
+} fl_reduce_params;
+
+typedef struct fl_resize_f32_params {
+  int32_t rows;
+  int32_t columns;
+  int32_t inner;
+  int32_t row_taps;
+  int32_t column_taps;
+  float fill;
+  int32_t table[];
+} fl_resize_f32_params;
+
+typedef struct fl_resize_nearest_params {
+  int32_t rows;
+  int32_t columns;
+  int32_t inner;
+  int32_t fill[2];
+  int32_t table[];
+} fl_resize_nearest_params;
 
 typedef struct fl_softmax_f32_params {
   int32_t axis;
