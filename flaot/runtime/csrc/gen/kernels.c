@@ -3,9 +3,9 @@
 
 fl_status fl_arg_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
+fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_copy_check(const fl_call *c);
 fl_status fl_map_check(const fl_call *c);
-fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
 fl_status fl_norm_f32_check(const fl_call *c);
@@ -18,10 +18,10 @@ fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
-fl_status fl_copy_generic(const fl_call *c);
-fl_status fl_map_generic(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
+fl_status fl_copy_generic(const fl_call *c);
+fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
 fl_status fl_norm_f32_generic(const fl_call *c);

@@ -21,6 +21,21 @@ typedef struct fl_conv_f32_params {
   float beta;
 } fl_conv_f32_params;
 
+typedef struct fl_conv_gemm_f32_params {
+  int32_t vl;
+  int32_t group;
+  int32_t ksize[2];
+  int32_t strides[2];
+  int32_t pads[2];
+  int32_t dilations[2];
+  int32_t mc;
+  int32_t kc;
+  int32_t residual;
+  int32_t act;
+  float alpha;
+  float beta;
+} fl_conv_gemm_f32_params;
+
 enum {
   FL_MAP_RELU = 1,
   FL_MAP_SIGMOID = 2,
@@ -99,20 +114,6 @@ typedef struct fl_map_params {
   int32_t width;
   uint32_t code[];
 } fl_map_params;
-typedef struct fl_conv_gemm_f32_params {
-  int32_t vl;
-  int32_t group;
-  int32_t ksize[2];
-  int32_t strides[2];
-  int32_t pads[2];
-  int32_t dilations[2];
-  int32_t mc;
-  int32_t kc;
-  int32_t residual;
-  int32_t act;
-  float alpha;
-  float beta;
-} fl_conv_gemm_f32_params;
 
 typedef struct fl_matmul_params {
   float alpha;
