@@ -119,6 +119,12 @@ typedef struct fl_matmul_params {
   float alpha;
   float beta;
 } fl_matmul_params;
+typedef struct fl_conv_transpose_f32_params {
+  int32_t strides[3];
+  int32_t begins[3];
+  int32_t dilations[3];
+  int32_t group;
+} fl_conv_transpose_f32_params;
 
 typedef struct fl_maxpool_params {
   int32_t column_major;

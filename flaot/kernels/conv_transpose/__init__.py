@@ -1,0 +1,40 @@
+"""ConvTranspose by the portable kernel, any strides."""
+
+from __future__ import annotations
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.conv_transpose import ConvTranspose
+from flaot.ir.types import DType
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+
+CONV_TRANSPOSE = Kernel(
+    "conv_transpose_f32", params=(Param("strides", count=3), Param("begins", count=3), Param("dilations", count=3), Param("group"))
+)
+
+
+def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
+    return (fill,) * (3 - len(values)) + values
+
+
+class PlainWay(Implementation):
+    op = ConvTranspose
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        dtype = node.outputs[0].type.dtype
+        return None if dtype is DType.float32 else f"ConvTranspose of {dtype.name}; the CPU kernels take float32"
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def cost(self, node: Node, chip: CpuChip) -> float:
+        return node.op.cost(node.input_types, node.output_types).flops / 2
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op = node.op
+        assert isinstance(op, ConvTranspose)
+        y = b.view(node.outputs[0])
+        b.step(
+            CONV_TRANSPOSE, [b.view(v) for v in node.inputs if v is not None], [y],
+            parallel=op.cost(node.input_types, node.output_types).flops > 500_000,
+            strides=_three(op.strides, 1), begins=_three(op.begins, 0), dilations=_three(op.dilations, 1), group=op.group,
+        )
