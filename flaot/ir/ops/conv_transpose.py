@@ -33,7 +33,8 @@ class ConvTranspose(Op):
         x, w, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
         assert x is not None and w is not None
         n = len(self.strides)
-        require(x.dtype.is_float and x.dtype is w.dtype, f"ConvTranspose of {x.dtype.name} with weights of {w.dtype.name}; both must be one float type")
+        same = x.dtype.is_float and x.dtype is w.dtype
+        require(same, f"ConvTranspose of {x.dtype.name} with weights of {w.dtype.name}; both must be one float type")
         require(x.rank == n + 2 == w.rank, f"ConvTranspose of {x} with weights {w}; {n} spatial axes are expected")
         require(self.group >= 1 and x.shape[1] % self.group == 0, f"{x.shape[1]} channels in {self.group} groups")
         require(w.shape[0] == x.shape[1], f"weights {w} for {x.shape[1]} channels")

@@ -126,6 +126,11 @@ typedef struct fl_conv_transpose_f32_params {
   int32_t group;
 } fl_conv_transpose_f32_params;
 
+typedef struct fl_matmul_params {
+  float alpha;
+  float beta;
+} fl_matmul_params;
+
 typedef struct fl_maxpool_params {
   int32_t column_major;
   int32_t window[3];
