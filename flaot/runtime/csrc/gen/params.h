@@ -36,6 +36,13 @@ typedef struct fl_conv_gemm_f32_params {
   float beta;
 } fl_conv_gemm_f32_params;
 
+typedef struct fl_conv_transpose_f32_params {
+  int32_t strides[3];
+  int32_t begins[3];
+  int32_t dilations[3];
+  int32_t group;
+} fl_conv_transpose_f32_params;
+
 enum {
   FL_MAP_RELU = 1,
   FL_MAP_SIGMOID = 2,
@@ -114,17 +121,6 @@ typedef struct fl_map_params {
   int32_t width;
   uint32_t code[];
 } fl_map_params;
-
-typedef struct fl_matmul_params {
-  float alpha;
-  float beta;
-} fl_matmul_params;
-typedef struct fl_conv_transpose_f32_params {
-  int32_t strides[3];
-  int32_t begins[3];
-  int32_t dilations[3];
-  int32_t group;
-} fl_conv_transpose_f32_params;
 
 typedef struct fl_matmul_params {
   float alpha;
