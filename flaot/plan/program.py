@@ -144,7 +144,7 @@ class Named:
 
 @dataclass
 class Program:
-    """Everything a plan holds besides its header. ``arena`` is bytes, ``scratch`` the largest per-thread scratch of a step."""
+    """Everything a plan holds besides its header. ``arena`` and ``lower_bound`` are bytes."""
 
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
@@ -152,4 +152,14 @@ class Program:
     names: list[Named] = field(default_factory=list)
     arena: int = 0
     lower_bound: int = 0
+    alignment: int = 64
+
+
+@dataclass(frozen=True)
+class DeviceRecord:
+    """The chip a plan runs on: names of its descriptor, ``isa`` bits of :data:`flaot.plan.fields.ISA_BITS`, alignment in bytes."""
+
+    name: str
+    device_type: str
+    isa: int = 0
     alignment: int = 64

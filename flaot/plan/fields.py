@@ -1,0 +1,198 @@
+"""The plan format, defined once: every record of a ``.flp`` file.
+
+The writer, the reader, the C header (``gen/plan.h``) and the tables of ``docs/plan-format.md`` are derived from this file.
+All numbers are little-endian and naturally aligned. The format grows by giving reserved fields a meaning (zero means absent)
+and by new sections; optional sections unknown to a reader are skipped.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from flaot.ir.types import MAX_RANK
+
+MAGIC = 0x31504C46  # "FLP1"
+FORMAT = 1
+"""Version of the file format: a reader refuses other versions."""
+ABI = 1
+"""Version of the contract between plans and kernels: meaning of parameter records, packed weights, scratch."""
+
+MIN_ALIGNMENT, MAX_ALIGNMENT = 64, 4096
+MAX_PORTS = 256
+MAX_OPERANDS = 32
+MAX_PARAMS = 1 << 20
+SECTION_OPTIONAL = 1
+STEP_PARALLEL = 1
+
+ISA_BITS = {"generic": 0, "avx2": 1, "avx512": 2}
+"""Kernel variant -> bits of the device record; kernel.h names them FL_ISA_*."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field: ``kind`` is u8, u16, u32, u64 or i32, ``count`` its array length."""
+
+    name: str
+    kind: str
+    doc: str
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """A fixed-size record; ``c_name`` is its C struct."""
+
+    c_name: str
+    doc: str
+    fields: tuple[Field, ...]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The record as a numpy structured type."""
+        codes = [f"<{f.kind[0]}{int(f.kind[1:]) // 8}" for f in self.fields]
+        return np.dtype([(f.name, c, (f.count,)) if f.count > 1 else (f.name, c) for f, c in zip(self.fields, codes, strict=True)])
+
+    @property
+    def size(self) -> int:
+        return int(self.dtype.itemsize)
+
+
+class Section(enum.IntEnum):
+    """Section ids; the section table is sorted by them."""
+
+    devices = 1
+    entries = 2
+    tensors = 3
+    steps = 4
+    operands = 5
+    params = 6
+    inputs = 7
+    outputs = 8
+    strings = 9
+    step_names = 16
+    origins = 17
+    names = 18
+    constants = 64
+
+
+HEADER = Record("fl_plan_header", "First bytes of a plan. The section table follows at once.", (
+    Field("magic", "u32", "0x31504C46, the bytes `FLP1`; reading 0x464C5031 means a machine of the other byte order"),
+    Field("format", "u32", "version of the file format, 1"),
+    Field("size", "u64", "length of the whole plan in bytes"),
+    Field("digest", "u8", "SHA-256 of every byte after this field", 32),
+    Field("abi", "u32", "version of the contract between plans and kernels, 1"),
+    Field("header_size", "u32", "length of this record, 192"),
+    Field("section_count", "u32", "entries of the section table"),
+    Field("flags", "u32", "0"),
+    Field("model_digest", "u8", "SHA-256 of the model, as the compiler defines it; zeros when unknown", 32),
+    Field("hcd_digest", "u8", "digest of the hardware descriptor; zeros when unknown", 32),
+    Field("compiler", "u32", "string: name and version of the compiler"),
+    Field("alignment", "u32", "required alignment of the arena and of the constants within the plan: a power of two, 64 to 4096"),
+    Field("reserved", "u8", "0", 56),
+))
+
+SECTION = Record("fl_plan_section", "One entry of the section table. Entries are sorted by id, and so are the sections in the file.", (
+    Field("id", "u32", "see the list of sections"),
+    Field("flags", "u32", "bit 0: a reader that does not know the id may skip the section"),
+    Field("offset", "u64", "bytes from the start of the plan; a multiple of 8, of the plan's alignment for constants"),
+    Field("size", "u64", "bytes"),
+))
+
+DEVICE = Record("fl_plan_device", "A device that steps run on.", (
+    Field("name", "u32", "string: chip name of the hardware descriptor"),
+    Field("device_type", "u32", "string: device type of the hardware descriptor"),
+    Field("isa", "u32", "instruction sets the plan may use: bit 0 AVX2 with FMA and F16C, bit 1 AVX-512 F, BW, DQ and VL"),
+    Field("alignment", "u32", "alignment the descriptor asks for, bytes"),
+    Field("reserved", "u32", "0", 4),
+))
+
+ENTRY = Record("fl_plan_entry", "An entry point: a range of steps with its inputs, outputs and memory. Format 1 has exactly one.", (
+    Field("name", "u32", "string; empty for the only entry"),
+    Field("kind", "u32", "0: called from outside"),
+    Field("first_step", "u32", "index into steps"),
+    Field("step_count", "u32", "number of steps"),
+    Field("first_input", "u32", "index into inputs"),
+    Field("input_count", "u32", "number of inputs"),
+    Field("first_output", "u32", "index into outputs"),
+    Field("output_count", "u32", "number of outputs"),
+    Field("arena", "u64", "bytes of arena with one thread, without the port table"),
+    Field("scratch", "u64", "largest scratch of a step that may be split, per thread: a multiple of 64"),
+    Field("lower_bound", "u64", "bytes live at once at most: what no memory plan can go below for this step order; information only"),
+    Field("reserved", "u64", "0"),
+))
+
+TENSOR = Record("fl_tensor", "A strided tensor, the operand of a kernel.", (
+    Field("dtype", "u8", "ONNX TensorProto.DataType"),
+    Field("rank", "u8", f"0 to {MAX_RANK}"),
+    Field("space", "u8", "where it lies: 0 constants, 1 arena, 2 input, 3 output"),
+    Field("port", "u8", "index of the input or output, else 0"),
+    Field("reserved", "u32", "0"),
+    Field("offset", "u64", "bytes from the start of its space to element (0, ..., 0)"),
+    Field("dims", "i32", "sizes of the axes; 0 from rank on", MAX_RANK),
+    Field("strides", "i32", "elements between neighbours along each axis: 0 repeats, negative runs backwards; 0 from rank on", MAX_RANK),
+))
+
+STEP = Record("fl_plan_step", "One command. Operands are the inputs, then the outputs.", (
+    Field("opcode", "u32", "0: call a kernel"),
+    Field("device", "u32", "index into devices"),
+    Field("kernel", "u32", "FNV-1a (32 bit) of the kernel's name and variant, `softmax_f32.generic`"),
+    Field("flags", "u32", "bit 0: worth splitting over threads"),
+    Field("operands", "u32", "index of the first operand in operands"),
+    Field("in_count", "u16", "number of inputs"),
+    Field("out_count", "u16", "number of outputs"),
+    Field("params", "u32", "bytes into params, a multiple of 4"),
+    Field("params_size", "u32", "bytes, a multiple of 4"),
+    Field("scratch_offset", "u64", "bytes into the arena, a multiple of 64; 0 without scratch"),
+    Field("scratch_size", "u64", "bytes of scratch per thread"),
+    Field("reserved", "u64", "0"),
+))
+
+PORT = Record("fl_plan_port", "An input or output of an entry: dense, row-major, at offset 0 of its own memory.", (
+    Field("name", "u32", "string"),
+    Field("tensor", "u32", "index into tensors"),
+    Field("size", "u64", "bytes"),
+))
+
+STEP_NAME = Record("fl_plan_step_name", "What a step is called in messages; one record per step.", (
+    Field("kernel", "u32", "string: kernel name and variant"),
+    Field("op", "u32", "string: operator"),
+    Field("first_origin", "u32", "index into origins"),
+    Field("origin_count", "u32", "number of model nodes the step came from"),
+))
+
+NAME = Record("fl_plan_name", "A value of the model that is still in memory after a step.", (
+    Field("name", "u32", "string: the value's name in the model"),
+    Field("tensor", "u32", "index into tensors"),
+    Field("step", "u32", "step after which the tensor holds the value"),
+    Field("reserved", "u32", "0"),
+))
+
+RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, STEP_NAME, NAME)
+
+SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
+    Section.devices: (DEVICE, False, "devices the steps run on"),
+    Section.entries: (ENTRY, False, "entry points; exactly one in format 1"),
+    Section.tensors: (TENSOR, False, "operands of the steps and ports; equal ones are stored once"),
+    Section.steps: (STEP, False, "commands in execution order"),
+    Section.operands: ("u32", False, "indices into tensors"),
+    Section.params: ("bytes", False, "parameter records of the kernels (`gen/params.h`), each at a multiple of 4"),
+    Section.inputs: (PORT, False, "inputs"),
+    Section.outputs: (PORT, False, "outputs"),
+    Section.strings: ("bytes", False, "UTF-8, each string ended by a zero byte; a string is named by its byte offset, and the one at 0 is empty"),
+    Section.step_names: (STEP_NAME, True, "names of the steps"),
+    Section.origins: ("u32", True, "strings: names of model nodes"),
+    Section.names: (NAME, True, "values that can be inspected"),
+    Section.constants: ("bytes", False, "weights, used in place"),
+}
+"""Section -> content, whether it is optional, meaning."""
+
+
+def kernel_id(name: str, variant: str) -> int:
+    """FNV-1a (32 bit) of ``name.variant``; how plans name kernels."""
+    h = 0x811C9DC5
+    for byte in f"{name}.{variant}".encode():
+        h = (h ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return h

@@ -1,0 +1,199 @@
+"""Program -> plan bytes. The same program gives the same bytes on every machine: no timestamps, no paths, no hash order."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flaot.errors import InternalError, LimitError
+from flaot.plan import fields
+from flaot.plan.fields import HEADER, SECTIONS, Section
+from flaot.plan.program import Buffer, DeviceRecord, Port, Program, Space, Step, View, normal_strides
+from flaot.version import VERSION
+
+
+def isa_bits(variants: tuple[str, ...]) -> int:
+    """The ISA bits of a set of kernel variants."""
+    return sum({fields.ISA_BITS[v] for v in variants})
+
+
+def write_plan(program: Program, *, model_digest: bytes = bytes(32), hcd_digest: bytes = bytes(32), device: DeviceRecord) -> bytes:
+    """Serializes a program whose arena buffers have offsets. The digests are 32 bytes; zeros mean unknown.
+
+    Raises LimitError when the program does not fit the format, InternalError when it is not laid out.
+    """
+    return _Writer(program, device).write(model_digest, hcd_digest)
+
+
+def _round(n: int, alignment: int) -> int:
+    return -(-n // alignment) * alignment
+
+
+@dataclass
+class _Writer:
+    program: Program
+    device: DeviceRecord
+    strings: dict[str, int] = field(default_factory=lambda: {"": 0})
+    text: bytearray = field(default_factory=lambda: bytearray(b"\0"))
+    tensors: dict[bytes, int] = field(default_factory=dict)
+    offsets: dict[int, int] = field(default_factory=dict)
+    constants: list[bytes] = field(default_factory=list)
+    constant_size: int = 0
+
+    @property
+    def alignment(self) -> int:
+        return max(self.program.alignment, fields.MIN_ALIGNMENT)
+
+    def write(self, model_digest: bytes, hcd_digest: bytes) -> bytes:
+        compiler = self.string(f"flaot {VERSION}")
+        bodies = self.bodies()
+        table, blocks, size = self.lay_out(bodies)
+        header = np.zeros(1, HEADER.dtype)
+        header["magic"], header["format"], header["size"] = fields.MAGIC, fields.FORMAT, size
+        header["abi"], header["header_size"], header["section_count"] = fields.ABI, HEADER.size, len(bodies)
+        header["model_digest"], header["hcd_digest"] = list(model_digest), list(hcd_digest)
+        header["compiler"], header["alignment"] = compiler, self.alignment
+        return seal(b"".join([header.tobytes(), table, *blocks]))
+
+    def lay_out(self, bodies: dict[Section, bytes]) -> tuple[bytes, list[bytes], int]:
+        """Section table, the sections with the padding between them, and the length of the plan."""
+        table = np.zeros(len(bodies), fields.SECTION.dtype)
+        blocks, at = [], HEADER.size + table.nbytes
+        for row, (section, body) in zip(table, sorted(bodies.items()), strict=True):
+            start = _round(at, self.alignment if section is Section.constants else 8)
+            row["id"], row["flags"] = section, fields.SECTION_OPTIONAL if SECTIONS[section][1] else 0
+            row["offset"], row["size"] = start, len(body)
+            blocks += [bytes(start - at), body]
+            at = start + len(body)
+        return table.tobytes(), blocks, at
+
+    def bodies(self) -> dict[Section, bytes]:
+        p = self.program
+        steps, operands, params, arena, scratch = self.steps(p.steps)
+        bodies = {
+            Section.devices: self.devices(),
+            Section.entries: self.entry(arena, scratch),
+            Section.steps: steps, Section.operands: operands, Section.params: params,
+            Section.inputs: self.ports(p.inputs, Space.input),
+            Section.outputs: self.ports(p.outputs, Space.output),
+            Section.names: self.names(),
+        }
+        bodies[Section.step_names], bodies[Section.origins] = self.step_names(p.steps)
+        bodies[Section.tensors] = b"".join(self.tensors)
+        bodies[Section.strings] = bytes(self.text)
+        bodies[Section.constants] = b"".join(self.constants)
+        return bodies
+
+    def string(self, text: str) -> int:
+        text = text.replace("\0", "\ufffd")
+        if text not in self.strings:
+            self.strings[text] = len(self.text)
+            self.text += text.encode("utf-8", "replace") + b"\0"
+        return self.strings[text]
+
+    def tensor(self, view: View) -> int:
+        """Index of the view's record."""
+        record = np.zeros(1, fields.TENSOR.dtype)
+        rank = len(view.dims)
+        if rank > fields.MAX_RANK or max(view.dims, default=0) > 2**31 - 1 or max(map(abs, view.strides), default=0) > 2**31 - 1:
+            raise LimitError(f"a tensor of shape {list(view.dims)}; plans hold rank {fields.MAX_RANK} and 2^31 - 1 elements")
+        record["dtype"], record["rank"], record["space"] = view.dtype, rank, view.buffer.space
+        if view.buffer.space in (Space.input, Space.output):
+            record["port"] = view.buffer.index
+        record["offset"] = self.place(view.buffer) + view.offset
+        record["dims"][0, :rank], record["strides"][0, :rank] = view.dims, normal_strides(view.dims, view.strides)
+        return self.tensors.setdefault(record.tobytes(), len(self.tensors))
+
+    def place(self, buffer: Buffer) -> int:
+        """Where a buffer starts in its space."""
+        if buffer.space is Space.constant:
+            if id(buffer) not in self.offsets:
+                self.offsets[id(buffer)] = self.add_constant(buffer)
+            return self.offsets[id(buffer)]
+        if buffer.space is Space.arena and buffer.offset is None:
+            raise InternalError(f"arena buffer {buffer.name!r} has no offset", where="plan writer")
+        return buffer.offset or 0
+
+    def add_constant(self, buffer: Buffer) -> int:
+        if buffer.data is None:
+            raise InternalError(f"constant {buffer.name!r} has no data", where="plan writer")
+        data = np.ascontiguousarray(buffer.data)
+        if data.dtype.byteorder == ">":
+            data = data.astype(data.dtype.newbyteorder("<"))
+        raw = data.tobytes()
+        start = _round(self.constant_size, min(self.alignment, max(8, 1 << max(len(raw) - 1, 0).bit_length())))
+        self.constants += [bytes(start - self.constant_size), raw]
+        self.constant_size = start + len(raw)
+        return start
+
+    def steps(self, steps: list[Step]) -> tuple[bytes, bytes, bytes, int, int]:
+        """Steps, operands, parameters, and the bytes of arena and of scratch per further thread."""
+        rows = np.zeros(len(steps), fields.STEP.dtype)
+        operands: list[int] = []
+        params = bytearray()
+        pool: dict[bytes, int] = {}
+        arena = self.program.arena
+        for row, s in zip(rows, steps, strict=True):
+            if len(s.inputs) + len(s.outputs) > fields.MAX_OPERANDS:
+                raise LimitError(f"a step with {len(s.inputs) + len(s.outputs)} operands; plans hold {fields.MAX_OPERANDS}", where=f"{s.op} {s.origin}")
+            row["kernel"], row["flags"] = fields.kernel_id(s.kernel, s.variant), fields.STEP_PARALLEL if s.parallel else 0
+            row["operands"], row["in_count"], row["out_count"] = len(operands), len(s.inputs), len(s.outputs)
+            operands += [self.tensor(v) for v in (*s.inputs, *s.outputs)]
+            if s.params not in pool:
+                pool[s.params] = len(params)
+                params += s.params
+            row["params"], row["params_size"] = pool[s.params], len(s.params)
+            if s.scratch:
+                row["scratch_offset"], row["scratch_size"] = s.scratch_offset, s.scratch
+                arena = max(arena, s.scratch_offset + s.scratch)
+        scratch = max((_round(s.scratch, fields.MIN_ALIGNMENT) for s in steps if s.parallel), default=0)
+        return rows.tobytes(), np.array(operands, "<u4").tobytes(), bytes(params), arena, scratch
+
+    def devices(self) -> bytes:
+        row = np.zeros(1, fields.DEVICE.dtype)
+        row["name"], row["device_type"] = self.string(self.device.name), self.string(self.device.device_type)
+        row["isa"], row["alignment"] = self.device.isa, self.device.alignment
+        return row.tobytes()
+
+    def entry(self, arena: int, scratch: int) -> bytes:
+        row, p = np.zeros(1, fields.ENTRY.dtype), self.program
+        row["step_count"], row["input_count"], row["output_count"] = len(p.steps), len(p.inputs), len(p.outputs)
+        row["arena"], row["scratch"], row["lower_bound"] = arena, scratch, p.lower_bound
+        return row.tobytes()
+
+    def ports(self, ports: list[Port], space: Space) -> bytes:
+        if len(ports) > fields.MAX_PORTS:
+            raise LimitError(f"{len(ports)} {space.name}s; plans hold {fields.MAX_PORTS}")
+        rows = np.zeros(len(ports), fields.PORT.dtype)
+        for i, (row, port) in enumerate(zip(rows, ports, strict=True)):
+            view = port.view
+            if view.buffer.space is not space or view.buffer.index != i or view.offset or not view.is_dense:
+                raise InternalError(f"{space.name} {port.name!r} is not a dense view of its own buffer", where="plan writer")
+            row["name"], row["tensor"], row["size"] = self.string(port.name), self.tensor(view), view.elements * view.dtype.size
+        return rows.tobytes()
+
+    def step_names(self, steps: list[Step]) -> tuple[bytes, bytes]:
+        rows = np.zeros(len(steps), fields.STEP_NAME.dtype)
+        origins: list[int] = []
+        pool: dict[tuple[str, ...], int] = {}
+        for row, s in zip(rows, steps, strict=True):
+            row["kernel"], row["op"] = self.string(f"{s.kernel}.{s.variant}"), self.string(s.op)
+            if s.origin not in pool:
+                pool[s.origin] = len(origins)
+                origins += [self.string(o) for o in s.origin]
+            row["first_origin"], row["origin_count"] = pool[s.origin], len(s.origin)
+        return rows.tobytes(), np.array(origins, "<u4").tobytes()
+
+    def names(self) -> bytes:
+        rows = np.zeros(len(self.program.names), fields.NAME.dtype)
+        for row, n in zip(rows, self.program.names, strict=True):
+            row["name"], row["tensor"], row["step"] = self.string(n.name), self.tensor(n.view), n.step
+        return rows.tobytes()
+
+
+def seal(plan: bytes) -> bytes:
+    """The plan with its digest recomputed."""
+    start = (HEADER.dtype.fields or {})["digest"][1]
+    return plan[:start] + hashlib.sha256(memoryview(plan)[start + 32 :]).digest() + plan[start + 32 :]

@@ -1,0 +1,21 @@
+/* The parts of fl_plan_open. Each relies on those before it and sets plan->record when it fails. */
+#ifndef FLAOT_CORE_VERIFY_H
+#define FLAOT_CORE_VERIFY_H
+#include "flaot/flaot.h"
+#include "gen/plan.h"
+
+fl_status fl_verify_header(const uint8_t *bytes, size_t size, bool digest_verified);
+fl_status fl_verify_sections(fl_plan *plan);                  /* then binds them */
+fl_status fl_verify_strings(fl_plan *plan);
+fl_status fl_verify_tensors(fl_plan *plan);                   /* and ports */
+fl_status fl_verify_steps(fl_plan *plan, uint32_t isa);
+
+bool fl_is_string(const fl_plan *plan, uint32_t offset);
+
+/* Bytes the tensor touches relative to its offset, [low, high); false when dims or strides are out of range. */
+bool fl_extent(const fl_tensor *t, int64_t *low, int64_t *high);
+
+/* True only if no byte belongs to both; extents must be valid. */
+bool fl_disjoint(const fl_tensor *a, const fl_tensor *b);
+
+#endif
