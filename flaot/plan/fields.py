@@ -59,6 +59,11 @@ class Record:
     def size(self) -> int:
         return int(self.dtype.itemsize)
 
+    def offset(self, name: str) -> int:
+        """Bytes from the start of the record to a field."""
+        assert self.dtype.fields is not None
+        return int(self.dtype.fields[name][1])
+
 
 class Section(enum.IntEnum):
     """Section ids; the section table is sorted by them."""
@@ -181,7 +186,7 @@ SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.params: ("bytes", False, "parameter records of the kernels (`gen/params.h`), each at a multiple of 4"),
     Section.inputs: (PORT, False, "inputs"),
     Section.outputs: (PORT, False, "outputs"),
-    Section.strings: ("bytes", False, "UTF-8, each string ended by a zero byte; a string is named by its byte offset, and the one at 0 is empty"),
+    Section.strings: ("bytes", False, "UTF-8 texts, each ended by a zero byte; records name one by its byte offset; the one at 0 is empty"),
     Section.step_names: (STEP_NAME, True, "names of the steps"),
     Section.origins: ("u32", True, "strings: names of model nodes"),
     Section.names: (NAME, True, "values that can be inspected"),

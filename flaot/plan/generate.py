@@ -33,9 +33,8 @@ def c_struct(record: Record) -> str:
 
 def c_checks(record: Record) -> str:
     """Compile-time proof that the C compiler lays the record out as the format says."""
-    offsets = record.dtype.fields or {}
     tests = [f"sizeof({record.c_name}) == {record.size}"]
-    tests += [f"offsetof({record.c_name}, {name}) == {at[1]}" for name, at in offsets.items()]
+    tests += [f"offsetof({record.c_name}, {f.name}) == {record.offset(f.name)}" for f in record.fields]
     return f"typedef char {record.c_name}_layout[{' && '.join(tests)} ? 1 : -1];\n"
 
 
@@ -66,8 +65,7 @@ def doc_tables() -> str:
     for r in RECORDS:
         out.append(f"\n### `{r.c_name}` ({r.size} bytes)\n\n{r.doc}\n\n| offset | field | type | meaning |\n|---|---|---|---|\n")
         for f in r.fields:
-            at = (r.dtype.fields or {})[f.name][1]
-            out.append(f"| {at} | {f.name} | {f.kind}{f'[{f.count}]' if f.count > 1 else ''} | {f.doc} |\n")
+            out.append(f"| {r.offset(f.name)} | {f.name} | {f.kind}{f'[{f.count}]' if f.count > 1 else ''} | {f.doc} |\n")
     return "".join([*out, "\n"])
 
 

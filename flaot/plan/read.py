@@ -23,42 +23,54 @@ class PlanPort:
     name: str
     type: TensorType
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The numpy dtype; bfloat16 is carried as its bits in uint16."""
+        return self.type.dtype.numpy
+
 
 def read_plan(data: bytes | bytearray | memoryview | np.ndarray, *, where: str = "plan", digest: bool = True) -> Plan:
     """Reads and checks header, section table and digest; records are read when asked for. Raises PlanError."""
     view = np.frombuffer(data, np.uint8)
-    header = _read_header(view, where)
-    if digest and hashlib.sha256(view[_END_OF_DIGEST:]).digest() != header["digest"].tobytes():
+    header = read_header(view, where)
+    check_size(header, len(view), where)
+    if digest and hashlib.sha256(view[_END_OF_DIGEST:].data).digest() != header["digest"].tobytes():
         raise PlanError("the SHA-256 in the header does not match the content; the plan is damaged", where=where)
     return Plan(view, header, _read_sections(view, header, where), where)
 
 
-_END_OF_DIGEST = (HEADER.dtype.fields or {})["digest"][1] + 32
+_END_OF_DIGEST = HEADER.offset("digest") + 32
 
 
-def _read_header(view: np.ndarray, where: str) -> Any:
-    def fail(what: str, hint: str = "") -> PlanError:
-        return PlanError(what, where=where, hint=hint)
-
-    if len(view) < 4:
-        raise fail(f"{len(view)} bytes are not a flaot plan" if len(view) else "the plan is empty")
-    magic = int(view[:4].view("<u4")[0])
+def read_header(view: np.ndarray, where: str) -> Any:
+    """The header record at the start of ``view``, of a version this reader knows."""
+    if len(view) == 0:
+        raise PlanError("the plan is empty", where=where)
+    magic = int.from_bytes(view[:4].tobytes(), "little")
     if magic == int.from_bytes(fields.MAGIC.to_bytes(4, "little"), "big"):
-        raise fail("a plan of the other byte order")
+        raise PlanError("a plan of the other byte order", where=where)
     if magic != fields.MAGIC:
-        raise fail(f"not a flaot plan: it starts with {bytes(view[:4])!r}, a plan with b'FLP1'")
+        raise PlanError(f"not a flaot plan: it starts with {view[:4].tobytes()!r}, a plan with b'FLP1'", where=where)
     if len(view) < HEADER.size:
-        raise fail(f"{len(view)} bytes are too short for a plan's header of {HEADER.size}")
+        raise PlanError(f"{len(view)} bytes are too short for a plan's header of {HEADER.size}", where=where)
     header = view[: HEADER.size].view(HEADER.dtype)[0]
-    again = "compile the model again with this version of flaot"
-    for name, want, what in (("format", fields.FORMAT, "plan format"), ("abi", fields.ABI, "kernel ABI")):
-        if header[name] != want:
-            raise fail(f"{what} {header[name]}; this version of flaot reads {want}", again)
-    if header["size"] != len(view):
-        raise fail(f"{len(view)} bytes, but the header says {header['size']}; the file is cut or has something appended")
+    versions = (("plan format", "format", fields.FORMAT), ("kernel ABI", "abi", fields.ABI))
+    wrong = [f"{what} {header[name]}, this flaot runs {want}" for what, name, want in versions if header[name] != want]
+    if wrong:
+        raise PlanError("; ".join(wrong), where=where, hint="compile the model again with this version of flaot")
     if header["header_size"] != HEADER.size:
-        raise fail(f"header of {header['header_size']} bytes; format {fields.FORMAT} has {HEADER.size}")
+        raise PlanError(f"header of {header['header_size']} bytes; format {fields.FORMAT} has {HEADER.size}", where=where)
     return header
+
+
+def check_size(header: Any, size: int, where: str) -> None:
+    """Raises PlanError unless the header states this many bytes."""
+    if header["size"] != size:
+        raise PlanError(f"{size} bytes, but the header says {header['size']}; the file is cut or has something appended", where=where)
 
 
 def _read_sections(view: np.ndarray, header: Any, where: str) -> dict[int, np.ndarray]:
@@ -70,13 +82,20 @@ def _read_sections(view: np.ndarray, header: Any, where: str) -> dict[int, np.nd
         id, start, size = int(row["id"]), int(row["offset"]), int(row["size"])
         if id <= last or start < end or start % 8 or start + size > len(view):
             raise PlanError(f"section {id} at {start} with {size} bytes is out of order or bounds", where=where)
-        content = SECTIONS.get(Section(id), (None,))[0] if id in Section else None
-        if content is None and not row["flags"] & fields.SECTION_OPTIONAL:
+        if not row["flags"] & fields.SECTION_OPTIONAL and id not in _SECTION_IDS:
             raise PlanError(f"section {id} is unknown to this version of flaot", where=where)
-        if size % {"u32": 4, "bytes": 1, None: 1}.get(content, 1) if not isinstance(content, Record) else size % content.size:
-            raise PlanError(f"section {Section(id).name} has {size} bytes, not a whole number of records", where=where)
+        if size % _record_size(id):
+            raise PlanError(f"section {id} has {size} bytes, not a whole number of records", where=where)
         sections[id], last, end = view[start : start + size], id, start + size
     return sections
+
+
+_SECTION_IDS = {int(s) for s in Section}
+
+
+def _record_size(id: int) -> int:
+    content = SECTIONS[Section(id)][0] if id in _SECTION_IDS else "bytes"
+    return content.size if isinstance(content, Record) else 4 if content == "u32" else 1
 
 
 class Plan:
@@ -145,6 +164,10 @@ class Plan:
         """Bytes live at once at most."""
         return int(self._entry["lower_bound"])
 
+    @property
+    def step_count(self) -> int:
+        return len(self.section(Section.steps))
+
     # -- records -------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -189,7 +212,7 @@ class Plan:
     @cached_property
     def _buffers(self) -> dict[tuple[int, int], Buffer]:
         constants = self.section(Section.constants)
-        buffers = {
+        buffers: dict[tuple[int, int], Buffer] = {
             (Space.constant, 0): Buffer(Space.constant, len(constants), "constants", constants),
             (Space.arena, 0): Buffer(Space.arena, self.arena_bytes, "arena", offset=0),
         }

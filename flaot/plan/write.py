@@ -136,8 +136,9 @@ class _Writer:
         pool: dict[bytes, int] = {}
         arena = self.program.arena
         for row, s in zip(rows, steps, strict=True):
-            if len(s.inputs) + len(s.outputs) > fields.MAX_OPERANDS:
-                raise LimitError(f"a step with {len(s.inputs) + len(s.outputs)} operands; plans hold {fields.MAX_OPERANDS}", where=f"{s.op} {s.origin}")
+            count = len(s.inputs) + len(s.outputs)
+            if count > fields.MAX_OPERANDS:
+                raise LimitError(f"a step with {count} operands; plans hold {fields.MAX_OPERANDS}", where=f"{s.op} {s.origin}")
             row["kernel"], row["flags"] = fields.kernel_id(s.kernel, s.variant), fields.STEP_PARALLEL if s.parallel else 0
             row["operands"], row["in_count"], row["out_count"] = len(operands), len(s.inputs), len(s.outputs)
             operands += [self.tensor(v) for v in (*s.inputs, *s.outputs)]
@@ -195,5 +196,5 @@ class _Writer:
 
 def seal(plan: bytes) -> bytes:
     """The plan with its digest recomputed."""
-    start = (HEADER.dtype.fields or {})["digest"][1]
+    start = HEADER.offset("digest")
     return plan[:start] + hashlib.sha256(memoryview(plan)[start + 32 :]).digest() + plan[start + 32 :]

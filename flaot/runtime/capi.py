@@ -1,0 +1,95 @@
+"""The C functions a session calls (``port/host/session.c``), and objects that own what they return."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import numpy as np
+
+from flaot.errors import LimitError
+from flaot.runtime.native import library
+
+OK = 0
+DATA_STATUS = 0x400
+"""Statuses from here on are the fault of the input data."""
+
+
+class Machine(ctypes.Structure):
+    """``fl_machine`` of flaot.h."""
+
+    _fields_ = [("isa", ctypes.c_uint32), ("digest_verified", ctypes.c_bool), ("device_type", ctypes.c_char_p)]
+
+
+@cache
+def functions() -> ctypes.CDLL:
+    """The library with the prototypes of the host functions set."""
+    lib = library()
+    pointer, size, u32, result = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32)
+    for name, returns, *arguments in (
+        ("fl_host_isa", u32),
+        ("fl_host_plan", pointer, pointer, size, ctypes.POINTER(Machine), result),
+        ("fl_host_plan_free", None, pointer),
+        ("fl_arena_bytes", size, pointer, u32),
+        ("fl_host_team", pointer, u32),
+        ("fl_host_team_free", None, pointer),
+        ("fl_host_context", pointer, pointer, pointer, size, pointer, result),
+        ("fl_host_context_free", None, pointer),
+        ("fl_host_run", ctypes.c_int, pointer, pointer),
+        ("fl_host_begin", ctypes.c_int, pointer, pointer),
+        ("fl_host_steps", ctypes.c_int, pointer, u32, u32, pointer),
+        ("fl_host_failed_step", u32, pointer),
+    ):
+        function = getattr(lib, name)
+        function.restype, function.argtypes = returns, arguments
+    return lib
+
+
+def aligned(nbytes: int, alignment: int) -> np.ndarray:
+    """Fresh bytes whose first one lies at a multiple of ``alignment``. Raises LimitError when there is no memory."""
+    try:
+        raw = np.empty(max(nbytes, 1) + alignment, np.uint8)
+    except (MemoryError, ValueError) as e:
+        raise LimitError(f"no memory for {nbytes} bytes") from e
+    skip = -raw.ctypes.data % alignment
+    return raw[skip : skip + max(nbytes, 1)]
+
+
+class NativePlan:
+    """An opened plan. ``status`` and ``record`` say what the verifier found; ``pointer`` is 0 when it refused."""
+
+    def __init__(self, data: np.ndarray) -> None:
+        lib, result = functions(), (ctypes.c_uint32 * 2)()
+        machine = Machine(lib.fl_host_isa(), True, None)
+        self.data = data
+        self._free = lib.fl_host_plan_free
+        self.pointer: int = lib.fl_host_plan(data.ctypes.data, data.nbytes, ctypes.byref(machine), result) or 0
+        self.status, self.record = int(result[0]), int(result[1])
+
+    def __del__(self) -> None:
+        if getattr(self, "pointer", 0):
+            self._free(self.pointer)
+
+
+class NativeContext:
+    """One run's memory and threads on an opened plan."""
+
+    def __init__(self, plan: NativePlan, alignment: int, threads: int) -> None:
+        lib, result = functions(), (ctypes.c_uint32 * 1)()
+        self.plan, self.team, self.pointer = plan, 0, 0
+        self._free, self._free_team = lib.fl_host_context_free, lib.fl_host_team_free
+        need = lib.fl_arena_bytes(plan.pointer, threads)
+        self.arena = aligned(need, alignment)
+        if threads > 1:
+            self.team = lib.fl_host_team(threads) or 0
+            if not self.team:
+                raise LimitError(f"the system gives no {threads} threads")
+        self.pointer = lib.fl_host_context(plan.pointer, self.arena.ctypes.data, need, self.team or None, result) or 0
+        if not self.pointer:
+            raise LimitError(f"no run context (status {int(result[0]):#x})")
+
+    def __del__(self) -> None:
+        if getattr(self, "pointer", 0):
+            self._free(self.pointer)
+        if getattr(self, "team", 0):
+            self._free_team(self.team)

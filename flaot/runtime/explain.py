@@ -1,0 +1,48 @@
+"""What the verifier's status and record number mean, in the plan's own names."""
+
+from __future__ import annotations
+
+from flaot.errors import PlanError, printable
+from flaot.plan.fields import ISA_BITS, Section
+from flaot.plan.read import Plan
+from flaot.runtime.capi import functions
+from flaot.runtime.native import status_text
+
+TENSOR, STEP, KERNEL, PARAMS, PORT = 0x107, 0x108, 0x109, 0x10A, 0x10B
+DEVICE_ISA = 0x200
+
+
+def step_where(plan: Plan, index: int) -> str:
+    """``step 3 (node 'conv1' (Conv), kernel conv_f32.avx2)``."""
+    try:
+        kernel, variant, op, origin = plan.step_name(index)
+    except (PlanError, IndexError):
+        return f"step {index}"
+    node = f"node '{printable(origin[0])}' ({op}), " if origin else ""
+    return f"step {index} ({node}kernel {printable(kernel)}{'.' if variant else ''}{printable(variant)})"
+
+
+def explain_refusal(plan: Plan, status: int, record: int) -> str:
+    """The sentence for a plan that the native verifier refused."""
+    text = status_text(status)
+    if status == DEVICE_ISA:
+        return _isa_mismatch(plan)
+    if status in (STEP, KERNEL, PARAMS):
+        return f"{step_where(plan, record)}: {text}"
+    if status == TENSOR:
+        return f"tensor {record}: {text}"
+    if status == PORT:
+        inputs = len(plan.section(Section.inputs))
+        return f"{f'input {record}' if record < inputs else f'output {record - inputs}'}: {text}"
+    return f"{text} (record {record})"
+
+
+def isa_names(bits: int) -> str:
+    """``avx2, avx512``; ``none`` for a CPU without either."""
+    return ", ".join(name for name, bit in ISA_BITS.items() if bit and bits & bit) or "none"
+
+
+def _isa_mismatch(plan: Plan) -> str:
+    have = functions().fl_host_isa()
+    chips = ", ".join(f"chip {printable(d.name)} ({printable(d.device_type)}) with {isa_names(d.isa)}" for d in plan.devices)
+    return f"instruction sets differ: the plan is for {chips}, this CPU has {isa_names(have)}; compile it for this chip"
