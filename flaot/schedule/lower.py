@@ -70,9 +70,11 @@ class Lowering:
         )
 
     def copy(self, source: View, target: View) -> None:
-        from flaot.kernels.copy import copy
+        from flaot.kernels.copy import COPY
 
-        copy(self, source, target)
+        if source.same_memory(target):
+            return
+        self.step(COPY, [source], [target], parallel=target.elements > 50_000)
 
     def dense(self, view: View) -> View:
         if view.is_dense:

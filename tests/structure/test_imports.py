@@ -14,16 +14,17 @@ PACKAGE = ROOT / "flaot"
 MAY_IMPORT = {
     "errors": set(),
     "version": set(),
+    "files": {"errors"},
     "ir": {"errors"},
     "frontend": {"ir", "errors"},
     "rewrite": {"ir", "errors"},
     "rules": {"rewrite", "ir", "errors"},
-    "hcd": {"errors"},
+    "hcd": {"files", "errors"},
     "mapping": {"hcd", "kernels", "targets", "ir", "errors"},
     "kernels": {"plan", "targets", "ir", "errors"},
     "schedule": {"mapping", "kernels", "plan", "runtime", "targets", "ir", "hcd", "errors"},
     "plan": {"ir", "errors", "version"},
-    "runtime": {"plan", "errors"},
+    "runtime": {"plan", "files", "errors"},
     "targets": {"hcd", "plan", "ir", "errors"},
 }
 """Part of the package -> the parts it may import besides itself. Parts not listed (cli, pipeline, verify, report) are free."""

@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flaot.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from flaot.hcd import Hcd
+
+VARIANT_NEEDS = {"avx2": ("avx2", "fma", "f16c"), "avx512": ("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl")}
+"""ISA features every function of a kernel variant may use, slowest variant first."""
 
 
 @dataclass(frozen=True)
 class Cpu:
     """What CPU implementations and the scheduler need to know of a chip.
 
-    ``variants`` slowest first; ``alignment`` in bytes for every buffer.
+    ``variants`` slowest first; ``alignment`` in bytes for every buffer; ``prefer_last`` says that the chip's default layout stores
+    channels innermost (NHWC).
     """
 
     name: str = "generic_cpu"
     variants: tuple[str, ...] = ("generic",)
     alignment: int = 64
     precision_high: bool = False
+    prefer_last: bool = False
 
 
 GENERIC = Cpu()
 """Portable kernels only: the chip constants are folded on."""
+
+
+def variants_of(isa: tuple[str, ...] | frozenset[str]) -> tuple[str, ...]:
+    """Kernel variants a CPU with these ISA features runs, slowest first."""
+    return ("generic", *(name for name, needs in VARIANT_NEEDS.items() if set(needs) <= set(isa)))
+
+
+def cpu_of(hcd: Hcd, precision_high: bool = False) -> Cpu:
+    """The CPU a descriptor describes. Raises UnsupportedError for a chip of another device type."""
+    chip = hcd.full.chip
+    if chip.device_type != "cpu":
+        raise UnsupportedError(
+            f"executing on chips of device type '{chip.device_type}' ({chip.name}) is not available yet",
+            origin=hcd.origin("chip", "device_type"),
+            hint="compile for a cpu such as --hcd host",
+        )
+    isa = next(u.isa or () for u in hcd.full.compute_units.values() if u.kind == "cpu")
+    assert hcd.full.constraints is not None and hcd.full.tensor is not None
+    alignment = hcd.full.constraints.memory_alignment_bytes or 64
+    return Cpu(chip.name, variants_of(isa), alignment, precision_high, hcd.full.tensor.default_layout == "NHWC")

@@ -43,18 +43,11 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX512
   {0x13e5cde8u, FL_ISA_AVX512, fl_pool_f32_check, fl_pool_f32_avx512, "pool_f32.avx512"},
 #endif
-#ifdef FLAOT_AVX2
-  {0x15311b09u, FL_ISA_AVX2, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx2, "conv_gemm_f32.avx2"},
-#endif
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
-  {0x58b1d352u, 0, fl_map_check, fl_map_generic, "map.generic"},
   {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
   {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
   {0x7419dd74u, 0, fl_pool_f32_check, fl_pool_f32_generic, "pool_f32.generic"},
-#ifdef FLAOT_AVX512
-  {0x77294affu, FL_ISA_AVX512, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx512, "conv_gemm_f32.avx512"},
-#endif
   {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
   {0x7c115e1au, 0, fl_matmul_check, fl_matmul_generic, "matmul.generic"},
 #ifdef FLAOT_AVX2

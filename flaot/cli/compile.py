@@ -1,0 +1,100 @@
+"""``flaot compile``: an ONNX model into a plan."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from flaot.cli import console
+from flaot.cli.options import json_option, shapes
+from flaot.errors import UsageError, printable
+from flaot.files import check_output, write_file
+
+EPILOG = """\b
+Examples:
+  flaot compile model.onnx                              writes model.flp for this machine
+  flaot compile model.onnx --hcd generic_cpu -o m.flp
+  flaot compile model.onnx --shape x=1,3,224,224 --shape batch=1
+  flaot compile model.onnx --dump after=fuse:fused.txt
+  flaot compile model.onnx --json | jq .memory.arena_bytes"""
+
+
+@click.command("compile", epilog=EPILOG)
+@click.argument("model")
+@click.option("--hcd", default="host", show_default=True, metavar="NAME|FILE", help="Chip to compile for (see 'flaot hcd list').")
+@click.option("-o", "--output", metavar="PLAN", help="Plan to write; MODEL's name with .flp in the current folder when left out.")
+@click.option("--shape", multiple=True, metavar="NAME=SIZES", help="Bind an input's shape or a symbol; repeatable.")
+@click.option("--precision", type=click.Choice(["default", "high"]), default="default", help="'high' turns approximating kernels off.")
+@click.option("--dump", multiple=True, metavar="after=STAGE[:FILE]", help="Write the graph after a stage as text; repeatable.")
+@json_option
+def command(model: str, hcd: str, output: str | None, shape: tuple[str, ...], precision: str, dump: tuple[str, ...], as_json: bool) -> None:
+    """Compile MODEL (an ONNX file) into a plan that 'flaot run' replays."""
+    begin = time.perf_counter()
+    target = output if output is not None else Path(model).stem + ".flp"
+    check_output(target, [model])
+    bindings = shapes(shape)
+    dumps = _dumps(dump, model, as_json)
+
+    from flaot.hcd import load_hcd
+    from flaot.pipeline import Options, compile_model
+
+    chip = load_hcd(hcd)
+    for sentence in chip.warnings:
+        console.err(f"flaot: warning: {sentence}")
+    compiled = compile_model(model, chip, Options(shapes=bindings, precision=precision, observe=dumps))
+    write_file(target, compiled.plan)
+    document = {"plan": target, "chip": chip.name, "seconds": round(time.perf_counter() - begin, 3), **compiled.report}
+    console.document(document) if as_json else _show(model, document)
+
+
+class _dumps:
+    """Writes the text of every graph that was asked for, at the stage it was asked for."""
+
+    def __init__(self, asked: tuple[str, ...], model: str, as_json: bool) -> None:
+        self.files: dict[str, str] = {}
+        for text in asked:
+            stage, _, file = text.removeprefix("after=").partition(":")
+            if not text.startswith("after=") or not stage:
+                raise UsageError(f"--dump {printable(text)}: expected after=STAGE or after=STAGE:FILE")
+            if as_json and not file:
+                raise UsageError(f"--dump {printable(text)} with --json: standard output holds one document; name a file, after=STAGE:FILE")
+            if file:
+                check_output(file, [model])
+            self.files[stage] = file
+        self._check_stages()
+
+    def _check_stages(self) -> None:
+        if not self.files:
+            return
+        from flaot.pipeline import STAGES
+
+        for stage in self.files:
+            if stage not in STAGES:
+                raise UsageError(f"--dump: there is no stage '{printable(stage)}'; the stages are {', '.join(STAGES)}")
+
+    def __call__(self, stage: str, graph: Any) -> None:
+        if stage not in self.files:
+            return
+        from flaot.ir.text import print_graph
+
+        text = print_graph(graph)
+        if self.files[stage]:
+            write_file(self.files[stage], text.encode())
+        else:
+            console.out(text.rstrip("\n"))
+
+
+def _show(model: str, d: dict[str, Any]) -> None:
+    memory = d["memory"]
+    console.out(f"{printable(model, 200)} -> {printable(d['plan'], 200)} for {d['chip']} in {d['seconds']:.2f} s")
+    rows = [
+        ("plan", f"{console.size(d['plan_bytes'])}, of which constants {console.size(d['constants_bytes'])}"),
+        ("steps", f"{d['steps']}"),
+        ("arena", f"{console.size(memory['arena_bytes'])}; {memory['ratio']:.3f} times the lower bound"),
+        ("digest", d["digest"][:32]),
+    ]
+    for name, text in rows:
+        console.out(f"  {name:9} {text}")

@@ -1,0 +1,75 @@
+"""``flaot hcd``: list, show and validate hardware descriptors."""
+
+from __future__ import annotations
+
+import click
+
+from flaot.cli import console
+from flaot.cli.options import json_option
+from flaot.hcd import bundled, load_hcd
+from flaot.hcd.show import as_json_document, as_lines
+
+EPILOG = """\b
+Examples:
+  flaot hcd list
+  flaot hcd show host
+  flaot hcd validate my_chip.hcd"""
+
+
+@click.group("hcd", epilog=EPILOG)
+def command() -> None:
+    """List, show and validate hardware descriptors (HCD)."""
+
+
+@command.command("list", epilog="Example:  flaot hcd list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the bundled descriptors; '*' marks the one that --hcd host picks here."""
+    host = load_hcd("host")
+    chips = [(name, load_hcd(name)) for name in bundled()]
+    if as_json:
+        console.document(
+            {"host": host.name, "chips": [{"descriptor": n, **h.to_json()["chip"], "digest": h.digest.hex()} for n, h in chips]}
+        )
+        return
+    rows = [
+        ["*" if h.digest == host.digest else "", n, h.full.chip.device_type, h.full.chip.vendor or "", h.full.chip.version]
+        for n, h in chips
+    ]
+    console.table(rows, ["", "name", "device type", "vendor", "version"], indent=0)
+
+
+@command.command("show", epilog="Example:  flaot hcd show npu_v3")
+@click.argument("name_or_path")
+@json_option
+def show(name_or_path: str, as_json: bool) -> None:
+    """Show a descriptor with its derived defaults; NAME_OR_PATH is a bundled name, a file, or 'host'."""
+    hcd = load_hcd(name_or_path)
+    warn(hcd.warnings)
+    if as_json:
+        console.document(as_json_document(hcd))
+        return
+    for line in as_lines(hcd):
+        console.out(line)
+
+
+@command.command("validate", epilog="Example:  flaot hcd validate my_chip.hcd other.hcd")
+@click.argument("names_or_paths", nargs=-1, required=True)
+@json_option
+def validate(names_or_paths: tuple[str, ...], as_json: bool) -> None:
+    """Check descriptors; every problem is reported with file:line:column (exit code 4)."""
+    found = [load_hcd(n) for n in names_or_paths]
+    for hcd in found:
+        warn(hcd.warnings)
+    if as_json:
+        console.document(
+            {"valid": [{"source": h.source, "name": h.name, "digest": h.digest.hex(), "warnings": list(h.warnings)} for h in found]}
+        )
+        return
+    for hcd in found:
+        console.out(f"{hcd.source}: ok ({hcd.name}, {hcd.full.chip.device_type}, digest {hcd.digest.hex()[:16]})")
+
+
+def warn(sentences: tuple[str, ...]) -> None:
+    for sentence in sentences:
+        console.err(f"flaot: warning: {sentence}")

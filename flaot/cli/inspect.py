@@ -1,0 +1,54 @@
+"""``flaot inspect``: what a plan holds."""
+
+from __future__ import annotations
+
+import click
+
+from flaot.cli import console
+from flaot.cli.options import json_option
+
+EPILOG = """\b
+Examples:
+  flaot inspect model.flp
+  flaot inspect model.flp --steps --constants 20
+  flaot inspect model.flp --json | jq '.steps[].op'"""
+
+
+@click.command("inspect", epilog=EPILOG)
+@click.argument("plan")
+@click.option("--steps/--no-steps", default=True, show_default=True, help="List the steps.")
+@click.option("--constants", default=8, show_default=True, type=click.IntRange(0), help="How many constants to list, largest first.")
+@json_option
+def command(plan: str, steps: bool, constants: int, as_json: bool) -> None:
+    """Show header, devices, inputs and outputs, memory, steps and constants of PLAN; its model is not needed."""
+    from flaot.report.plan import as_json_document, open_plan
+
+    opened = open_plan(plan)
+    document = as_json_document(opened)
+    if as_json:
+        console.document(document)
+        return
+    head, memory = document["header"], document["memory"]
+    console.out(f"{plan}: plan format {head['format']}, ABI {head['abi']}, {console.size(head['bytes'])}, by {head['compiler']}")
+    for name in ("digest", "model_digest", "hcd_digest"):
+        console.out(f"  {name.replace('_', ' '):13} {head[name]}")
+    for d in document["devices"]:
+        console.out(f"  device        {d['name']} ({d['device_type']}; needs {', '.join(d['isa']) or 'no instruction-set extension'})")
+    console.out(
+        f"  memory        arena {console.size(memory['arena_bytes'])} ({memory['ratio']:.3f} times the lower bound),"
+        f" constants {console.size(memory['constants_bytes'])}, aligned to {memory['alignment']} bytes"
+    )
+    console.out("\nInputs and outputs")
+    rows = [[kind[:-1], p["name"], p["type"], console.size(p["bytes"])] for kind in ("inputs", "outputs") for p in document[kind]]
+    console.table(rows)
+    if steps:
+        console.out(f"\nSteps ({len(document['steps'])})")
+        rows = [[s["index"], s["op"], s["kernel"], s["output"], " ".join(s["nodes"])] for s in document["steps"]]
+        console.table(rows, ["#", "op", "kernel", "writes", "model nodes"])
+    if constants and document["constants"]:
+        console.out(f"\nConstants ({len(document['constants'])}, largest first)")
+        shown = document["constants"][:constants]
+        console.table(
+            [[console.size(c["bytes"]), c["type"], c["op"], " ".join(c["nodes"])] for c in shown],
+            ["size", "type", "read by", "model nodes"],
+        )

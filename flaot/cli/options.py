@@ -1,0 +1,51 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from flaot.errors import UsageError, printable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
+
+
+def input_options(fn: F) -> F:
+    """``--inputs``, ``--input`` and ``--seed``: what to feed."""
+    fn = click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**63 - 1), help="Seed of the random inputs.")(fn)
+    fn = click.option("--input", "single", multiple=True, metavar="NAME=X.npy", help="One input from a .npy file; repeatable.")(fn)
+    return click.option("--inputs", metavar="FEEDS.npz", help="Inputs by name; those not given are seeded random.")(fn)
+
+
+def thread_option(fn: F) -> F:
+    return click.option("--threads", default=1, show_default=True, type=click.IntRange(1, 256), help="Threads to run on.")(fn)
+
+
+def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    """``NAME=VALUE`` flags as a mapping; names may contain '='. Raises UsageError."""
+    result: dict[str, str] = {}
+    for text in given:
+        name, found, value = text.rpartition("=")
+        if not found or not name:
+            raise UsageError(f"{option} {printable(text)}: expected NAME=VALUE")
+        if name in result:
+            raise UsageError(f"{option} {printable(name)} is given twice")
+        result[name] = value
+    return result
+
+
+def shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...] | int]:
+    """``--shape x=1,3,224,224`` binds an input, ``--shape batch=1`` a symbol or an input of one dimension. Raises UsageError."""
+    return {name: _shape(name, value) for name, value in pairs("--shape", given).items()}
+
+
+def _shape(name: str, value: str) -> tuple[int, ...] | int:
+    parts = [p.strip() for p in value.split(",")]
+    if any(not (p.isascii() and p.isdigit()) or len(p) > 10 for p in parts):
+        raise UsageError(f"--shape {printable(name)}={printable(value)}: expected whole numbers separated by commas, such as 1,3,224,224")
+    sizes = tuple(int(p) for p in parts)
+    return sizes[0] if len(sizes) == 1 else sizes

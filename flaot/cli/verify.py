@@ -1,0 +1,59 @@
+"""``flaot verify``: a plan against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from flaot.cli import console
+from flaot.cli.options import input_options, json_option, pairs, thread_option
+from flaot.errors import CheckFailed
+
+EPILOG = """\b
+Examples:
+  flaot verify model.flp model.onnx                     seeded random inputs
+  flaot verify model.flp model.onnx --inputs feeds.npz
+  flaot verify model.flp model.onnx --layers            every surviving intermediate"""
+
+
+@click.command("verify", epilog=EPILOG)
+@click.argument("plan")
+@click.argument("model")
+@input_options
+@click.option("--layers", is_flag=True, help="Compare every intermediate that survives in the plan, and name the first that differs.")
+@thread_option
+@json_option
+def command(
+    plan: str, model: str, inputs: str | None, single: tuple[str, ...], seed: int, layers: bool, threads: int, as_json: bool
+) -> None:
+    """Run PLAN and its MODEL (by onnxruntime) on the same inputs and compare. Exit code 1 when they differ."""
+    files = pairs("--input", single)
+
+    from flaot.verify import verify_files
+
+    result = verify_files(plan, model, inputs, files, seed=seed, layers=layers, threads=threads)
+    document = result.to_json()
+    if as_json:
+        console.document(document)
+    else:
+        _show(document)
+    if not result.ok:
+        raise CheckFailed(result.sentence, where=plan)
+
+
+def _show(d: dict[str, Any]) -> None:
+    for key, title in (("layers", "Intermediates, in order of execution"), ("outputs", "Outputs")):
+        if d[key]:
+            console.out(f"{title}")
+            rows = [
+                [r["verdict"], r["name"], r["type"], f"{r['max_abs']:.3g}", f"{r['max_rel']:.3g}", _snr(r["snr_db"]), r["op"]]
+                for r in d[key]
+            ]
+            console.table(rows, ["", "value", "type", "max abs", "max rel", "SNR dB", "op"])
+    if d["ok"]:
+        console.out(d["summary"])
+
+
+def _snr(value: float | None) -> str:
+    return "exact" if value is None else f"{value:.1f}"

@@ -1,0 +1,99 @@
+"""A plan as a JSON-ready document, from the file alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flaot.errors import printable
+from flaot.files import read_file
+from flaot.plan.fields import ISA_BITS
+from flaot.plan.program import Space, Step, View
+from flaot.plan.read import Plan, read_plan
+
+
+def open_plan(path: str) -> Plan:
+    """Reads a plan file. Raises FileSystemError or PlanError."""
+    return read_plan(read_file(path, "a plan (.flp)"), where=printable(path, 200))
+
+
+def as_json_document(plan: Plan) -> dict[str, Any]:
+    """Header, devices, inputs, outputs, memory, steps and constants. Raises PlanError for records out of bounds."""
+    steps = [_step(i, s) for i, s in enumerate(plan.steps)]
+    constants = _constants(plan.steps)
+    bound = plan.lower_bound
+    return {
+        "header": {
+            "format": int(plan.header["format"]),
+            "abi": int(plan.header["abi"]),
+            "bytes": len(plan.data),
+            "compiler": plan.compiler,
+            "digest": plan.digest.hex(),
+            "model_digest": plan.model_digest.hex(),
+            "hcd_digest": plan.hcd_digest.hex(),
+        },
+        "devices": [
+            {"name": d.name, "device_type": d.device_type, "isa": isa_names(d.isa), "alignment": d.alignment} for d in plan.devices
+        ],
+        "inputs": [_port(p) for p in plan.inputs],
+        "outputs": [_port(p) for p in plan.outputs],
+        "memory": {
+            "arena_bytes": plan.arena_bytes,
+            "lower_bound_bytes": bound,
+            "ratio": plan.arena_bytes / bound if bound else 1.0,
+            "scratch_per_thread_bytes": plan.scratch_bytes,
+            "constants_bytes": sum(c["bytes"] for c in constants),
+            "alignment": plan.alignment,
+        },
+        "steps": steps,
+        "constants": constants,
+        "values": [{"name": n.name, "after_step": n.step, "type": str(_type(n.view))} for n in plan.names],
+    }
+
+
+def isa_names(bits: int) -> list[str]:
+    """Instruction-set variants a device record asks for."""
+    return [name for name, bit in ISA_BITS.items() if bit and bits & bit]
+
+
+def _port(p: Any) -> dict[str, Any]:
+    return {"name": p.name, "dtype": p.type.dtype.name, "shape": list(p.type.shape), "type": str(p.type), "bytes": p.type.nbytes}
+
+
+def _step(index: int, s: Step) -> dict[str, Any]:
+    return {
+        "index": index,
+        "op": s.op,
+        "kernel": f"{s.kernel}.{s.variant}" if s.variant else s.kernel,
+        "nodes": list(s.origin),
+        "inputs": [_place(v) for v in s.inputs],
+        "outputs": [_place(v) for v in s.outputs],
+        "output": " ".join(_type(v) for v in s.outputs),
+        "scratch_bytes": s.scratch,
+        "parallel": s.parallel,
+    }
+
+
+def _place(v: View) -> dict[str, Any]:
+    return {"space": v.buffer.space.name, "offset": v.offset, "type": _type(v), "strides": list(v.strides)}
+
+
+def _type(v: View) -> str:
+    return f"{v.dtype.name}[{','.join(map(str, v.dims))}]"
+
+
+def _constants(steps: list[Step]) -> list[dict[str, Any]]:
+    """Every constant once, largest first, with the first step that reads it."""
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for index, s in enumerate(steps):
+        for v in s.inputs:
+            low, high = v.extent()
+            if v.buffer.space is Space.constant and (low, high) not in found:
+                found[low, high] = {
+                    "offset": low,
+                    "bytes": high - low,
+                    "type": _type(v),
+                    "step": index,
+                    "op": s.op,
+                    "nodes": list(s.origin),
+                }
+    return sorted(found.values(), key=lambda c: (-c["bytes"], c["offset"]))
