@@ -43,6 +43,8 @@ class Kernel:
     name: str
     params: tuple[Param, ...] = ()
     variants: tuple[str, ...] = ("generic",)
+    enums: tuple[type[enum.IntEnum], ...] = ()
+    """Python enumerations the C code sees as ``FL_<KERNEL>_<MEMBER>``."""
 
     def __post_init__(self) -> None:
         if self.name in KERNELS:

@@ -70,11 +70,9 @@ class Lowering:
         )
 
     def copy(self, source: View, target: View) -> None:
-        from flaot.kernels.copy import COPY
+        from flaot.kernels.copy import copy
 
-        if source.same_memory(target):
-            return
-        self.step(COPY, [source], [target], parallel=target.elements > 50_000)
+        copy(self, source, target)
 
     def dense(self, view: View) -> View:
         if view.is_dense:

@@ -1,4 +1,4 @@
-"""Every way of computing Conv and FusedConv against onnxruntime on random shapes."""
+"""Every way of computing Conv and FusedConv against onnxruntime on random shapes, with strided tensors between guards."""
 
 from __future__ import annotations
 
@@ -6,20 +6,30 @@ import numpy as np
 import pytest
 
 from flaot.ir.ops.conv import Act, FusedConv
-from flaot.kernels.base import load_all
-from flaot.schedule.evaluate import evaluate
+from flaot.kernels.base import IMPLEMENTATIONS, Implementation, load_all
 from flaot.targets.cpu import Cpu
 from tests.kernels.conv_cases import Case, case, random_case, reference
+from tests.kernels.conv_run import node_of, run
 
 load_all()
-CHIPS = {"generic": Cpu()}
+CHIPS = {"generic": Cpu(), "avx2": Cpu(variants=("generic", "avx2")), "avx512": Cpu(variants=("generic", "avx2", "avx512"))}
 
 
-def agree(c: Case, chip: Cpu, parts: int = 1) -> None:
+def ways(c: Case, chip: Cpu) -> list[Implementation]:
+    """Those that fit the case and whose fastest variant is the chip's."""
+    from flaot.ir.ops.conv import Conv
+
+    all_ways = [w for cls in (Conv, FusedConv) for w in IMPLEMENTATIONS.get(cls, ())]
+    wanted = "generic" if chip.variants == ("generic",) else "avx2"
+    node = node_of(c)
+    return [w for w in all_ways if w.requires == wanted and w.reject(node, chip) is None]
+
+
+def agree(c: Case, chip: Cpu, parts: int = 1, gaps: tuple[int, int] = (0, 0), in_place: bool = False) -> None:
     want = reference(c)
-    (got,) = evaluate(c.op, c.inputs, chip, constant=(1, 2, 4), parts=parts)
-    assert got.shape == want.shape
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=3e-5, err_msg=str(c))
+    for way in ways(c, chip):
+        got = run(c, way, chip, parts, gaps, in_place)
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=3e-5, err_msg=f"{type(way).__name__}: {c}")
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -27,7 +37,8 @@ def agree(c: Case, chip: Cpu, parts: int = 1) -> None:
 def test_random_shapes(chip: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(20):
-        agree(random_case(rng), CHIPS[chip], parts=int(rng.integers(1, 4)))
+        gaps = (int(rng.integers(0, 9)), int(rng.integers(0, 3)))
+        agree(random_case(rng), CHIPS[chip], int(rng.integers(1, 4)), gaps, bool(rng.random() < 0.5))
 
 
 @pytest.mark.parametrize("chip", CHIPS)

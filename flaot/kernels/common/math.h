@@ -46,4 +46,27 @@ static inline float fl_logf(float x) {
   return y + n * 0.693359375f;
 }
 
+/* Rational function of x^2, error against the true function at most 5 ulp; saturates to +-1 above 9. */
+static inline float fl_tanhf(float x) {
+  float c = x > 9.0f ? 9.0f : x < -9.0f ? -9.0f : x, s = c * c;
+  float p = -1.2246214792902261e-11f * s + 3.0642480515291598e-08f;
+  p = p * s + 2.8031289525365816e-05f; p = p * s + 3.8695068758711300e-03f; p = p * s + 1.3680855533355973e-01f; p = p * s + 1.0f;
+  float q = 1.2890336564769081e-06f * s + 3.9407114536451319e-04f;
+  q = q * s + 2.7250152472606412e-02f; q = q * s + 4.7014187622981529e-01f; q = q * s + 1.0f;
+  return c * p / q;
+}
+
+/* Likewise; saturates above 3.92. At most 6 ulp. */
+static inline float fl_erff(float x) {
+  float c = x > 3.92f ? 3.92f : x < -3.92f ? -3.92f : x, s = c * c;
+  float p = 2.0500783162182607e-06f * s + 2.8488390608000577e-04f;
+  p = p * s + 3.7656691774602064e-03f; p = p * s + 5.2748887105801577e-02f; p = p * s + 1.9040767800036329e-01f;
+  p = p * s + 1.1283791461340964e+00f;
+  float q = 3.8091683522189930e-05f * s + 1.1625481303288783e-03f;
+  q = q * s + 1.4969322228034957e-02f; q = q * s + 1.1410961547802456e-01f; q = q * s + 5.0207715184411494e-01f; q = q * s + 1.0f;
+  return c * p / q;
+}
+
+static inline float fl_sigmoidf(float x) { return 1.0f / (1.0f + fl_expf(-x)); }
+
 #endif

@@ -4,6 +4,9 @@
 fl_status fl_arg_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
+fl_status fl_conv_gemm_f32_check(const fl_call *c);
+fl_status fl_copy_check(const fl_call *c);
+fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
 fl_status fl_norm_f32_check(const fl_call *c);
@@ -17,6 +20,10 @@ fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
 fl_status fl_conv_transpose_f32_generic(const fl_call *c);
+fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
+fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
+fl_status fl_copy_generic(const fl_call *c);
+fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
 fl_status fl_norm_f32_generic(const fl_call *c);
@@ -36,17 +43,25 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX512
   {0x13e5cde8u, FL_ISA_AVX512, fl_pool_f32_check, fl_pool_f32_avx512, "pool_f32.avx512"},
 #endif
+#ifdef FLAOT_AVX2
+  {0x15311b09u, FL_ISA_AVX2, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx2, "conv_gemm_f32.avx2"},
+#endif
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
+  {0x58b1d352u, 0, fl_map_check, fl_map_generic, "map.generic"},
   {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
   {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
   {0x7419dd74u, 0, fl_pool_f32_check, fl_pool_f32_generic, "pool_f32.generic"},
+#ifdef FLAOT_AVX512
+  {0x77294affu, FL_ISA_AVX512, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx512, "conv_gemm_f32.avx512"},
+#endif
   {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
   {0x7c115e1au, 0, fl_matmul_check, fl_matmul_generic, "matmul.generic"},
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
+  {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe6fbf824u, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
   {0xeea7053eu, 0, fl_recurrent_check, fl_recurrent_generic, "recurrent.generic"},
   {0xf6f49848u, 0, fl_norm_f32_check, fl_norm_f32_generic, "norm_f32.generic"},

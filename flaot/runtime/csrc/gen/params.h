@@ -27,6 +27,99 @@ typedef struct fl_conv_transpose_f32_params {
   int32_t dilations[3];
   int32_t group;
 } fl_conv_transpose_f32_params;
+typedef struct fl_conv_gemm_f32_params {
+  int32_t vl;
+  int32_t group;
+  int32_t ksize[2];
+  int32_t strides[2];
+  int32_t pads[2];
+  int32_t dilations[2];
+  int32_t mc;
+  int32_t kc;
+  int32_t residual;
+  int32_t act;
+  float alpha;
+  float beta;
+} fl_conv_gemm_f32_params;
+
+enum {
+  FL_MAP_RELU = 1,
+  FL_MAP_SIGMOID = 2,
+  FL_MAP_TANH = 3,
+  FL_MAP_ERF = 4,
+  FL_MAP_SILU = 5,
+  FL_MAP_GELU = 6,
+  FL_MAP_GELU_TANH = 7,
+  FL_MAP_LEAKY_RELU = 8,
+  FL_MAP_THRESHOLDED_RELU = 9,
+  FL_MAP_ELU = 10,
+  FL_MAP_CELU = 11,
+  FL_MAP_SELU = 12,
+  FL_MAP_HARD_SIGMOID = 13,
+  FL_MAP_HARD_SWISH = 14,
+  FL_MAP_SOFTPLUS = 15,
+  FL_MAP_SOFTSIGN = 16,
+  FL_MAP_MISH = 17,
+  FL_MAP_SHRINK = 18,
+  FL_MAP_CLIP = 19,
+  FL_MAP_NEG = 32,
+  FL_MAP_ABS = 33,
+  FL_MAP_SIGN = 34,
+  FL_MAP_FLOOR = 35,
+  FL_MAP_CEIL = 36,
+  FL_MAP_ROUND = 37,
+  FL_MAP_SQRT = 38,
+  FL_MAP_RECIPROCAL = 39,
+  FL_MAP_BIT_NOT = 40,
+  FL_MAP_EXP = 48,
+  FL_MAP_LOG = 49,
+  FL_MAP_SIN = 50,
+  FL_MAP_COS = 51,
+  FL_MAP_TAN = 52,
+  FL_MAP_ASIN = 53,
+  FL_MAP_ACOS = 54,
+  FL_MAP_ATAN = 55,
+  FL_MAP_SINH = 56,
+  FL_MAP_COSH = 57,
+  FL_MAP_ASINH = 58,
+  FL_MAP_ACOSH = 59,
+  FL_MAP_ATANH = 60,
+  FL_MAP_ADD = 257,
+  FL_MAP_SUB = 258,
+  FL_MAP_MUL = 259,
+  FL_MAP_DIV = 260,
+  FL_MAP_MAX = 261,
+  FL_MAP_MIN = 262,
+  FL_MAP_MOD = 263,
+  FL_MAP_FMOD = 264,
+  FL_MAP_POW = 265,
+  FL_MAP_PRELU = 266,
+  FL_MAP_BIT_AND = 272,
+  FL_MAP_BIT_OR = 273,
+  FL_MAP_BIT_XOR = 274,
+  FL_MAP_SHIFT_LEFT = 275,
+  FL_MAP_SHIFT_RIGHT = 276,
+  FL_MAP_EQUAL = 513,
+  FL_MAP_LESS = 514,
+  FL_MAP_LESS_EQUAL = 515,
+  FL_MAP_AND = 516,
+  FL_MAP_OR = 517,
+  FL_MAP_XOR = 518,
+  FL_MAP_IS_NAN = 769,
+  FL_MAP_IS_INF = 770,
+  FL_MAP_NOT = 771,
+  FL_MAP_WHERE = 1025,
+  FL_MAP_CAST = 1281,
+  FL_MAP_QUANTIZE = 1537,
+  FL_MAP_DEQUANTIZE = 1793
+};
+
+typedef struct fl_map_params {
+  int32_t chunk;
+  int32_t registers;
+  int32_t width;
+  uint32_t code[];
+} fl_map_params;
 
 typedef struct fl_matmul_params {
   float alpha;

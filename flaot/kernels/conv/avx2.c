@@ -1,0 +1,4 @@
+/* The vector convolutions for AVX2 with FMA. */
+#define FL_VL 8
+#define FL_CONV_GEMM fl_conv_gemm_f32_avx2
+#include "conv/vec_gemm.h"

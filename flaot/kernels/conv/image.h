@@ -1,0 +1,30 @@
+/* What the vector kernels see of their operands: images of channel vectors, channels one float apart. */
+#ifndef FLAOT_CONV_IMAGE_H
+#define FLAOT_CONV_IMAGE_H
+#include "flaot/kernel.h"
+
+typedef struct image { int64_t n, c, h, w, sn, sc, sh, sw; } image; /* sizes, and floats from one index to the next */
+
+/* A rank 3 tensor is an image of height 1. */
+static inline image image_of(const fl_tensor *t) {
+  unsigned last = t->rank - 1u;
+  image i = {t->dims[0], t->dims[1], 1, t->dims[last], t->strides[0], t->strides[1], 0, t->strides[last]};
+  if (t->rank == 4) i.h = t->dims[2], i.sh = t->strides[2];
+  return i;
+}
+
+static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/* Output channels are cut into panels of up to 4 (16 lanes) or 3 (8 lanes) vectors; the width of the next panel
+   when `left` vectors remain. Chosen so that no thin panel is left over. */
+static inline int panel_vectors(int vl, int64_t left) {
+  if (vl == 16) return left >= 7 || left == 4 ? 4 : left >= 5 ? 3 : (int)left;
+  return left == 4 ? 2 : left >= 3 ? 3 : (int)left;
+}
+
+/* Scratch of conv_gemm: a zero for every channel of a pixel, then row pointers, offsets and coordinates of up to mc pixels. */
+static inline int64_t gemm_scratch(int64_t channels, int64_t taps, int64_t mc) {
+  return round_up(channels, 16) * 4 + taps * mc * 8 + mc * (8 + 8 + 8 + 4 + 4);
+}
+
+#endif

@@ -1,0 +1,50 @@
+"""Conv by the portable kernel: any rank, any strides, weights as the model has them."""
+
+from __future__ import annotations
+
+import math
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.conv import Conv
+from flaot.ir.types import DType
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param
+from flaot.kernels.conv.parts import EPILOGUE, RATE, epilogue
+
+CONV = Kernel(
+    "conv_f32",
+    params=(Param("strides", count=3), Param("pads", count=3), Param("dilations", count=3), Param("group"), Param("bias"), *EPILOGUE),
+)
+"""Inputs x, w, then as flagged bias and residual, then slope when act is prelu. Arrays hold the last n entries for n spatial axes."""
+
+OFFSETS_PER_TAP = 17 * 8
+"""Bytes of scratch the kernel takes per kernel tap."""
+
+
+def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
+    return (fill,) * (3 - len(values)) + values
+
+
+class PlainWay(Implementation):
+    op = Conv
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        dtype = node.outputs[0].type.dtype
+        return None if dtype is DType.float32 else f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
+
+    def cost(self, node: Node, chip: CpuChip) -> float:
+        return node.op.cost(node.input_types, node.output_types).flops / RATE["generic"]
+
+    def in_place(self, node: Node) -> tuple[int, ...]:
+        return (3,)
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op, w = node.op, node.inputs[1]
+        assert isinstance(op, Conv) and w is not None
+        n = len(op.strides)
+        b.step(
+            CONV, [b.view(v) for v in node.inputs if v is not None], [b.view(node.outputs[0])],
+            scratch=math.prod(w.type.shape[2:]) * OFFSETS_PER_TAP,
+            parallel=op.cost(node.input_types, node.output_types).flops > 500_000,
+            strides=_three(op.strides, 1), pads=_three(op.pads[:n], 0), dilations=_three(op.dilations, 1), group=op.group,
+            bias=int(len(node.inputs) > 2 and node.inputs[2] is not None), **epilogue(node),
+        )

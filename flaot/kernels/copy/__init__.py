@@ -1,0 +1,122 @@
+"""Strided copy: transposes, slices, concatenations and broadcasts are all this one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.concat import Concat
+from flaot.ir.ops.expand import Expand
+from flaot.ir.ops.reshape import Reshape
+from flaot.ir.ops.slice import Slice, Split
+from flaot.ir.ops.transpose import Transpose
+from flaot.kernels.base import Builder, Implementation, Kernel, Storage
+from flaot.kernels.common.strides import collapse
+from flaot.plan.program import View
+
+COPY = Kernel("copy", variants=("generic",))
+PARALLEL = 50_000
+"""Elements from which splitting over threads pays."""
+
+
+def copy(b: Builder, source: View, target: View) -> None:
+    """Appends a copy of ``source`` to ``target`` unless they are the same memory. Dims and dtypes are equal."""
+    if target.elements == 0 or source.same_memory(target):
+        return
+    x, y = collapse([source, target])
+    b.step(COPY, [x], [y], parallel=target.elements > PARALLEL)
+
+
+class _Window(Implementation):
+    """An op whose outputs are views of its input, in any storage. A copy only where the views cannot be shared."""
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def windows(self, node: Node, x: View) -> list[View]:
+        """The outputs as views of ``x``."""
+        raise NotImplementedError
+
+    def alias(self, node: Node, inputs: Sequence[View | None]) -> Sequence[View] | None:
+        return None if inputs[0] is None else self.windows(node, inputs[0])
+
+    def lower(self, node: Node, b: Builder) -> None:
+        for window, out in zip(self.windows(node, b.view(node.inputs[0])), node.outputs, strict=True):
+            b.copy(window, b.view(out))
+
+
+class TransposeWay(_Window):
+    op = Transpose
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.plain
+
+    def windows(self, node: Node, x: View) -> list[View]:
+        assert isinstance(node.op, Transpose)
+        return [x.permute(node.op.perm)]
+
+
+class SliceWay(_Window):
+    op = Slice
+
+    def windows(self, node: Node, x: View) -> list[View]:
+        op = node.op
+        assert isinstance(op, Slice)
+        for axis, start, step, size in zip(op.axes, op.starts, op.steps, op.sizes, strict=True):
+            x = x.slice(axis, start, size, step)
+        return [x]
+
+
+class SplitWay(_Window):
+    op = Split
+
+    def windows(self, node: Node, x: View) -> list[View]:
+        op = node.op
+        assert isinstance(op, Split)
+        starts = accumulate((0, *op.sizes[:-1]))
+        return [x.slice(op.axis, start, size) for start, size in zip(starts, op.sizes, strict=True)]
+
+
+class ExpandWay(_Window):
+    op = Expand
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.plain
+
+    def windows(self, node: Node, x: View) -> list[View]:
+        return [x.broadcast(node.outputs[0].type.shape)]
+
+
+class ReshapeWay(Implementation):
+    """Row-major in, row-major out: a copy only where both cannot share memory."""
+
+    op = Reshape
+
+    def alias(self, node: Node, inputs: Sequence[View | None]) -> Sequence[View] | None:
+        x = inputs[0]
+        return [x.reshape(node.outputs[0].type.shape)] if x is not None and x.is_dense else None
+
+    def lower(self, node: Node, b: Builder) -> None:
+        y = b.view(node.outputs[0])
+        b.copy(b.dense(b.view(node.inputs[0])).reshape(y.dims), y)
+
+
+class ConcatWay(Implementation):
+    """Every input into its part of the output; producers may write there themselves."""
+
+    op = Concat
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def parts(self, node: Node, output: View) -> dict[int, View]:
+        op = node.op
+        assert isinstance(op, Concat)
+        sizes = [t.shape[op.axis] for t in node.input_types if t is not None]
+        starts = accumulate((0, *sizes[:-1]))
+        return {i: output.slice(op.axis, start, size) for i, (start, size) in enumerate(zip(starts, sizes, strict=True))}
+
+    def lower(self, node: Node, b: Builder) -> None:
+        for slot, part in self.parts(node, b.view(node.outputs[0])).items():
+            b.copy(b.view(node.inputs[slot]), part)

@@ -1,0 +1,116 @@
+"""One fused kernel for everything element by element: a short program run over chunks that stay in the L1 cache."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.elementwise import _Elementwise
+from flaot.ir.types import DType, TensorType
+from flaot.kernels.base import Builder, Implementation, Kernel, Param, Storage
+from flaot.kernels.common.strides import collapse
+from flaot.kernels.map.codes import Code, Form
+from flaot.plan.program import View
+
+MAP = Kernel(
+    "map", params=(Param("chunk"), Param("registers"), Param("width"), Param("code", "u32", 0)), variants=("generic",), enums=(Code,)
+)
+"""``code`` is 8 words per instruction: code, types, destination, three sources, two arguments; see map.h."""
+
+REGISTER = 32
+"""First number of a register among the sources of an instruction."""
+
+HALVES = (DType.float16, DType.bfloat16)
+
+
+@dataclass
+class Program:
+    """Instructions under construction. A value is an operand's number or ``REGISTER`` + a register."""
+
+    operands: list[DType]
+    words: list[list[int]] = field(default_factory=list)
+    registers: int = 0
+    width: int = 4
+    _free: list[int] = field(default_factory=list)
+
+    def emit(
+        self, code: Code, type: DType, result: DType, sources: Sequence[int], args: Sequence[float] = (), done: Sequence[int] = ()
+    ) -> int:
+        """Appends an instruction and returns its register; the registers among ``done`` are not read afterwards."""
+        self._free += sorted({v - REGISTER for v in done if v >= REGISTER}, reverse=True)
+        if not self._free:
+            self._free.append(self.registers)
+            self.registers += 1
+        register = self._free.pop()
+        self.width = max(self.width, result.size)
+        numbers = [struct.unpack("<I", struct.pack("<f", a))[0] for a in (*args, 0.0, 0.0)][:2]
+        kinds = int(type) | (int(result) << 8 if code.form in (Form.cast, Form.quantize) else 0)
+        self.words.append([int(code), kinds, register, *(*sources, 0, 0, 0)[:3], *numbers])
+        return REGISTER + register
+
+    def lower(self, b: Builder, inputs: Sequence[View], output: View) -> None:
+        """Appends the step; inputs are broadcast to the output's dims here."""
+        views = collapse([*(v.broadcast(output.dims) for v in inputs), output])
+        chunk = 1024 if self.registers * self.width <= 16 else 512
+        self._store_last()
+        b.step(
+            MAP, views[:-1], views[-1:], scratch=self._scratch(views, chunk), parallel=output.elements > 50_000,
+            chunk=chunk, registers=self.registers, width=self.width, code=[w for i in self.words for w in i],
+        )
+
+    def _store_last(self) -> None:
+        """The last instruction writes the output; without another it needs no register."""
+        if len(self.words) == 1:
+            self.registers = 0
+        self.words[-1][2] = 0
+
+    def _scratch(self, views: Sequence[View], chunk: int) -> int:
+        sizes = [self.width] * self.registers + [v.dtype.size for v in views if not v.is_dense]
+        return sum(-(-chunk * s // 64) * 64 for s in sizes)
+
+
+def add_op(program: Program, op: _Elementwise, sources: Sequence[int], types: Sequence[DType], done: Sequence[int]) -> int:
+    """One op on values of these types. Half-precision floats are computed in float32 and rounded after each op."""
+    code, result = Code[op.code], op_result(op, types)
+    half = [t in HALVES for t in types]
+    if code is Code.cast or not any(half) or code is Code.where:
+        return program.emit(code, compute_type(code, types), result, sources, op.arguments, done)
+    wide = [
+        program.emit(Code.cast, t, DType.float32, [s], done=[s] if s in done and s not in sources[i + 1 :] else []) if h else s
+        for i, (s, t, h) in enumerate(zip(sources, types, half, strict=True))
+    ]
+    after = [w for w, h in zip(wide, half, strict=True) if h] + [s for s, h in zip(sources, half, strict=True) if not h and s in done]
+    y = program.emit(code, DType.float32, DType.float32 if result in HALVES else result, wide, op.arguments, after)
+    return program.emit(Code.cast, DType.float32, result, [y], done=[y]) if result in HALVES else y
+
+
+def op_result(op: _Elementwise, types: Sequence[DType]) -> DType:
+    """The element type an op gives."""
+    return op.result([TensorType(t, ()) for t in types])
+
+
+def compute_type(code: Code, types: Sequence[DType]) -> DType:
+    """The type T of an instruction."""
+    return types[1] if code.form is Form.where else types[0]
+
+
+class MapWay(Implementation):
+    """Any elementwise op is the one-instruction program."""
+
+    op = _Elementwise
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def in_place(self, node: Node) -> tuple[int, ...]:
+        out = node.outputs[0].type
+        return tuple(i for i, v in enumerate(node.inputs) if v is not None and v.type == out)
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op, types = node.op, [t.dtype for t in node.input_types if t is not None]
+        assert isinstance(op, _Elementwise)
+        program = Program(types)
+        add_op(program, op, list(range(len(types))), types, [])
+        program.lower(b, [b.view(v) for v in node.inputs], b.view(node.outputs[0]))
