@@ -3,8 +3,8 @@
 
 fl_status fl_arg_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
-fl_status fl_conv_transpose_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
+fl_status fl_conv_transpose_f32_check(const fl_call *c);
 fl_status fl_copy_check(const fl_call *c);
 fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
@@ -19,9 +19,9 @@ fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
-fl_status fl_conv_transpose_f32_generic(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
+fl_status fl_conv_transpose_f32_generic(const fl_call *c);
 fl_status fl_copy_generic(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
@@ -60,8 +60,8 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
-  {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
+  {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
   {0xe6fbf824u, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
   {0xeea7053eu, 0, fl_recurrent_check, fl_recurrent_generic, "recurrent.generic"},
   {0xf6f49848u, 0, fl_norm_f32_check, fl_norm_f32_generic, "norm_f32.generic"},

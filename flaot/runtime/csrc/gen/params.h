@@ -21,12 +21,6 @@ typedef struct fl_conv_f32_params {
   float beta;
 } fl_conv_f32_params;
 
-typedef struct fl_conv_transpose_f32_params {
-  int32_t strides[3];
-  int32_t begins[3];
-  int32_t dilations[3];
-  int32_t group;
-} fl_conv_transpose_f32_params;
 typedef struct fl_conv_gemm_f32_params {
   int32_t vl;
   int32_t group;
@@ -41,6 +35,13 @@ typedef struct fl_conv_gemm_f32_params {
   float alpha;
   float beta;
 } fl_conv_gemm_f32_params;
+
+typedef struct fl_conv_transpose_f32_params {
+  int32_t strides[3];
+  int32_t begins[3];
+  int32_t dilations[3];
+  int32_t group;
+} fl_conv_transpose_f32_params;
 
 enum {
   FL_MAP_RELU = 1,
