@@ -32,7 +32,7 @@ def test_random_shapes(seed: int) -> None:
         case 0:
             options["pads"] = [int(rng.integers(0, min(kernel[i % n], (whole[i % n] + 1) // 2))) for i in range(2 * n)]
         case 1:
-            options["output_shape"] = [max(1, v - int(rng.integers(0, 3))) for v in whole]
+            options["output_shape"] = [max(d, v - int(rng.integers(0, 3))) for d, v in zip(x.shape[2:], whole, strict=True)]
     if seed % 6 > 3:
         options["output_padding"] = [int(rng.integers(0, s)) for s in strides]
     inputs = [x, w, normal(rng, w.shape[1] * group)]
