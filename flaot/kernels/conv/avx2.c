@@ -1,4 +1,6 @@
 /* The vector convolutions for AVX2 with FMA. */
 #define FL_VL 8
 #define FL_CONV_GEMM fl_conv_gemm_f32_avx2
+#define FL_CONV_DW fl_conv_dw_f32_avx2
+#include "conv/vec_dw.h"
 #include "conv/vec_gemm.h"

@@ -1,4 +1,6 @@
 /* The vector convolutions for AVX-512. */
 #define FL_VL 16
 #define FL_CONV_GEMM fl_conv_gemm_f32_avx512
+#define FL_CONV_DW fl_conv_dw_f32_avx512
+#include "conv/vec_dw.h"
 #include "conv/vec_gemm.h"

@@ -44,7 +44,7 @@ class GemmWay(Implementation):
         mc = block(s)
         inputs = [
             b.view(node.inputs[0]), b.constant(packing.gemm_weights(w, s.group, vl)),
-            b.constant(packing.vector(data(node, 2), s.oc, s.group, vl)), *epilogue_views(node, b, s, vl),
+            b.constant(packing.vector(data(node, 2), s.oc, s.group, vl)), *epilogue_views(node, b, s, vl, s.group),
         ]
         b.step(
             CONV_GEMM, inputs, [b.view(node.outputs[0])],
@@ -53,12 +53,12 @@ class GemmWay(Implementation):
         )
 
 
-def epilogue_views(node: Node, b: Builder, s: Shape, vl: int) -> list[View]:
+def epilogue_views(node: Node, b: Builder, s: Shape, vl: int, group: int) -> list[View]:
     """Residual and padded slopes, where the node has them."""
     residual = node.inputs[3] if len(node.inputs) > 3 else None
     slope = data(node, 4)
     views = [] if residual is None else [b.view(residual)]
-    return views if slope is None else [*views, b.constant(packing.vector(slope, s.oc, s.group, vl))]
+    return views if slope is None else [*views, b.constant(packing.vector(slope, s.oc, group, vl))]
 
 
 def block(s: Shape) -> int:

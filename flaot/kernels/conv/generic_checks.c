@@ -69,3 +69,15 @@ fl_status fl_conv_gemm_f32_check(const fl_call *c) {
   if (p->mc < 1 || p->mc > 1 << 16 || p->kc < 1 || p->kc > 1 << 20) return FL_PLAN_PARAMS;
   return gemm_scratch(x->dims[1], taps, p->mc) <= (int64_t)c->scratch_size ? FL_OK : FL_PLAN_PARAMS;
 }
+
+fl_status fl_conv_dw_f32_check(const fl_call *c) {
+  const fl_conv_dw_f32_params *p = c->params;
+  if (c->params_size != sizeof *p || !operands_fit(c, p->vl, 1, p->residual, p->act)) return FL_PLAN_PARAMS;
+  const fl_tensor *x = c->t[0], *w = c->t[1], *y = c->t[c->n_in];
+  if (x->dims[1] != y->dims[1] || !window_fits(y, p->strides, p->pads, p->dilations, p->ksize)) return FL_PLAN_PARAMS;
+  int64_t padded = round_up(x->dims[1], p->vl);
+  const int64_t sizes[] = {p->ksize[0], p->ksize[1], padded};
+  if (!product_is(w->dims[0], sizes, 3) || !floats(w, w->dims[0]) || !vectors_fit(c, padded, p->residual, p->act)) return FL_PLAN_PARAMS;
+  if (p->band < 1) return FL_PLAN_PARAMS;
+  return dw_scratch(x->dims[1], p->ksize, p->strides, image_of(y).w) <= (int64_t)c->scratch_size ? FL_OK : FL_PLAN_PARAMS;
+}

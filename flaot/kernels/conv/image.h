@@ -27,4 +27,14 @@ static inline int64_t gemm_scratch(int64_t channels, int64_t taps, int64_t mc) {
   return round_up(channels, 16) * 4 + taps * mc * 8 + mc * (8 + 8 + 8 + 4 + 4);
 }
 
+/* Input columns of a depthwise tile (4 pixels of one row) times rows, the most pointers its edge table holds. */
+static inline int64_t dw_columns(const int32_t *ksize, const int32_t *strides) {
+  return ksize[0] * (3 * (int64_t)strides[1] + ksize[1]);
+}
+
+/* Scratch of conv_dw: zeros for every channel, the edge table, offsets of a row's pixels. */
+static inline int64_t dw_scratch(int64_t channels, const int32_t *ksize, const int32_t *strides, int64_t width) {
+  return round_up(channels, 16) * 4 + dw_columns(ksize, strides) * 8 + width * 8;
+}
+
 #endif

@@ -45,3 +45,9 @@ def vector(data: np.ndarray | None, channels: int, group: int, vl: int) -> np.nd
     values = np.zeros(channels, np.float32) if data is None else data.reshape(-1)
     per_group = channels // group
     return np.pad(values.reshape(group, per_group), ((0, 0), (0, round_up(per_group, vl) - per_group))).reshape(-1)
+
+
+def depthwise_weights(w: np.ndarray, vl: int) -> np.ndarray:
+    """[C, 1, kernel...] to [tap][channel], channels padded with zeros to whole vectors, flat."""
+    taps = w.reshape(w.shape[0], -1).T
+    return np.pad(taps, ((0, 0), (0, round_up(w.shape[0], vl) - w.shape[0]))).reshape(-1)

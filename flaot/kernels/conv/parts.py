@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Shape:
         return self.n * math.prod(self.out)
 
     @property
-    def window(self) -> dict[str, tuple[int, int]]:
+    def window(self) -> dict[str, Any]:
         return {"ksize": self.kernel, "strides": self.strides, "pads": self.pads, "dilations": self.dilations}
 
 
@@ -63,7 +64,7 @@ def shape_of(node: Node) -> Shape:
     )
 
 
-def epilogue(node: Node) -> dict[str, int | float]:
+def epilogue(node: Node) -> dict[str, Any]:
     """Values of the EPILOGUE parameters."""
     op = node.op
     if not isinstance(op, FusedConv):

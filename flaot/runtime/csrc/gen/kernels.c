@@ -2,6 +2,7 @@
 #include "flaot/kernel.h"
 
 fl_status fl_arg_check(const fl_call *c);
+fl_status fl_conv_dw_f32_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
@@ -18,6 +19,8 @@ fl_status fl_resize_nearest_check(const fl_call *c);
 fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
+fl_status fl_conv_dw_f32_avx2(const fl_call *c);
+fl_status fl_conv_dw_f32_avx512(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
@@ -53,12 +56,18 @@ const fl_kernel fl_kernels[] = {
   {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
   {0x7419dd74u, 0, fl_pool_f32_check, fl_pool_f32_generic, "pool_f32.generic"},
 #ifdef FLAOT_AVX512
+  {0x75c51d8eu, FL_ISA_AVX512, fl_conv_dw_f32_check, fl_conv_dw_f32_avx512, "conv_dw_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX512
   {0x77294affu, FL_ISA_AVX512, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx512, "conv_gemm_f32.avx512"},
 #endif
   {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
   {0x7c115e1au, 0, fl_matmul_check, fl_matmul_generic, "matmul.generic"},
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
+#endif
+#ifdef FLAOT_AVX2
+  {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
 #endif
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},

@@ -9,6 +9,19 @@ typedef struct fl_arg_params {
   int32_t last;
 } fl_arg_params;
 
+typedef struct fl_conv_dw_f32_params {
+  int32_t vl;
+  int32_t ksize[2];
+  int32_t strides[2];
+  int32_t pads[2];
+  int32_t dilations[2];
+  int32_t band;
+  int32_t residual;
+  int32_t act;
+  float alpha;
+  float beta;
+} fl_conv_dw_f32_params;
+
 typedef struct fl_conv_f32_params {
   int32_t strides[3];
   int32_t pads[3];
