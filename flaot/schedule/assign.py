@@ -22,6 +22,6 @@ def assign_memory(program: Program) -> None:
     offsets, program.arena = plan(blocks)
     program.lower_bound = lower_bound(blocks)
     for (b, _, _), offset in zip(buffers, offsets, strict=False):
-        b.offset = int(offset)
+        b.offset = offset
     for (_, s), offset in zip(steps, offsets[len(buffers) :], strict=True):
-        s.scratch_offset = int(offset)
+        s.scratch_offset = offset

@@ -1,7 +1,7 @@
 """Offsets in one arena: buffers with lifetimes packed so that those alive together do not overlap.
 
 The live-size lower bound of a step order is the largest sum of (aligned) sizes alive at one step. Several deterministic greedy orders
-are tried, then the buffers at the peak are moved forward in the order until the bound is met or the budget of placements is spent.
+are tried, then buffers that end above the bound are moved in the order until it is met or the budget of placements is spent.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BUDGET = 400_000
+BUDGET = 40_000
 """Buffer placements the search may try; counted, not timed, so that plans do not depend on the machine."""
+
+SEARCHED = 2_000
+"""Above this many buffers only the greedy orders are tried."""
 
 
 @dataclass(frozen=True)
@@ -33,40 +36,55 @@ def lower_bound(blocks: Sequence[Block]) -> int:
     """Largest sum of sizes alive at one step, in bytes."""
     if not blocks:
         return 0
-    change = np.zeros(max(b.end for b in blocks) + 2, np.int64)
+    change: dict[int, int] = {}
     for b in blocks:
-        change[b.start] += b.size
-        change[b.end + 1] -= b.size
-    return int(np.cumsum(change).max())
+        change[b.start] = change.get(b.start, 0) + b.size
+        change[b.end + 1] = change.get(b.end + 1, 0) - b.size
+    live = top = 0
+    for _, delta in sorted(change.items()):
+        live += delta
+        top = max(top, live)
+    return top
 
 
-def place_in_order(blocks: Sequence[Block], order: Sequence[int]) -> np.ndarray:
+class _Neighbours:
+    """For each block, the blocks alive at the same time as it: rows computed once, in numpy, on first use."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.sizes = [b.size for b in blocks]
+        self._start = np.array([b.start for b in blocks], np.int64)
+        self._end = np.array([b.end for b in blocks], np.int64)
+        self._rows: list[list[int] | None] = [None] * len(blocks)
+
+    def of(self, i: int) -> list[int]:
+        row = self._rows[i]
+        if row is None:
+            alive = (self._start <= self._end[i]) & (self._end >= self._start[i])
+            row = self._rows[i] = np.flatnonzero(alive).tolist()
+        return row
+
+
+def _place_in_order(near: _Neighbours, order: Sequence[int]) -> list[int]:
     """Each block of ``order`` at the lowest offset where it fits between those placed before it; offsets in bytes."""
-    n = len(blocks)
-    offsets = np.zeros(n, np.int64)
-    start, end, low, high = (np.zeros(n, np.int64) for _ in range(4))
-    for k, i in enumerate(order):
-        b = blocks[i]
-        live = np.flatnonzero((start[:k] <= b.end) & (end[:k] >= b.start))
-        live = live[np.argsort(low[live], kind="stable")]
-        at = _first_gap(low[live].tolist(), high[live].tolist(), b.size)
-        offsets[i] = at
-        start[k], end[k], low[k], high[k] = b.start, b.end, at, at + b.size
+    sizes = near.sizes
+    offsets = [-1] * len(sizes)
+    for i in order:
+        taken = sorted((offsets[j], offsets[j] + sizes[j]) for j in near.of(i) if offsets[j] >= 0)
+        offsets[i] = _first_gap(taken, sizes[i])
     return offsets
 
 
-def _first_gap(low: list[int], high: list[int], size: int) -> int:
+def _first_gap(taken: list[tuple[int, int]], size: int) -> int:
     at = 0
-    for lo, hi in zip(low, high, strict=True):
-        if lo - at >= size:
+    for low, high in taken:
+        if low - at >= size:
             return at
-        at = max(at, hi)
+        at = max(at, high)
     return at
 
 
-def peak(blocks: Sequence[Block], offsets: np.ndarray) -> int:
-    """Bytes of arena that a placement needs."""
-    return max((int(offsets[i]) + b.size for i, b in enumerate(blocks)), default=0)
+def _peak(near: _Neighbours, offsets: Sequence[int]) -> int:
+    return max((o + size for o, size in zip(offsets, near.sizes, strict=True)), default=0)
 
 
 _KEYS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
@@ -78,42 +96,41 @@ _KEYS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
 )
 
 
-def plan(blocks: Sequence[Block]) -> tuple[np.ndarray, int]:
+def plan(blocks: Sequence[Block]) -> tuple[list[int], int]:
     """Offsets and the arena size in bytes."""
-    if not blocks:
-        return np.zeros(0, np.int64), 0
-    bound = lower_bound(blocks)
+    bound, near = lower_bound(blocks), _Neighbours(blocks)
+    best: list[int] = []
     best_order: list[int] = []
-    best, lowest = np.zeros(len(blocks), np.int64), -1
+    lowest = -1
     for key in _KEYS:
         order = sorted(range(len(blocks)), key=lambda i: (key(blocks[i]), i))
-        offsets = place_in_order(blocks, order)
-        size = peak(blocks, offsets)
+        offsets = _place_in_order(near, order)
+        size = _peak(near, offsets)
         if lowest < 0 or size < lowest:
             best, lowest, best_order = offsets, size, order
-        if lowest == bound:
+        if lowest <= bound:
             return best, lowest
-    return _improve(blocks, best_order, best, lowest, bound)
+    return _improve(near, best_order, best, bound)
 
 
-def _improve(blocks: Sequence[Block], order: list[int], best: np.ndarray, lowest: int, bound: int) -> tuple[np.ndarray, int]:
-    """Moves blocks that reach the peak to the front (or a deterministic pseudo-random place) of the order while it helps."""
-    rounds = max(0, BUDGET // (len(blocks) * max(1, len(blocks) // 200)))
-    rng = np.random.RandomState(1)
-    current, offsets = list(order), best
-    for _ in range(min(rounds, 2000)):
-        if lowest == bound:
-            break
-        tops = [i for i, b in enumerate(blocks) if int(offsets[i]) + b.size > bound]
+def _improve(near: _Neighbours, order: list[int], best: list[int], bound: int) -> tuple[list[int], int]:
+    """Moves a block that ends above the bound to the front of the order, or to a seeded random place, as long as it does not hurt."""
+    count = len(order)
+    rounds = BUDGET // count if count <= SEARCHED else 0
+    random = np.random.RandomState(1)
+    offsets, size = best, _peak(near, best)
+    lowest = size
+    for _ in range(rounds):
+        tops = [i for i in range(count) if offsets[i] + near.sizes[i] > bound]
         if not tops:
             break
-        moved = tops[rng.randint(len(tops))]
-        trial = [i for i in current if i != moved]
-        trial.insert(rng.randint(trial.index(trial[-1]) + 1) if rng.randint(3) == 0 else 0, moved)
-        placed = place_in_order(blocks, trial)
-        size = peak(blocks, placed)
-        if size <= peak(blocks, offsets):
-            current, offsets = trial, placed
-        if size < lowest:
-            best, lowest = placed, size
+        moved = tops[random.randint(len(tops))]
+        trial = [i for i in order if i != moved]
+        trial.insert(0 if random.randint(3) else random.randint(count), moved)
+        placed = _place_in_order(near, trial)
+        reached = _peak(near, placed)
+        if reached <= size:
+            order, offsets, size = trial, placed, reached
+        if reached < lowest:
+            best, lowest = placed, reached
     return best, lowest
