@@ -1,6 +1,6 @@
 """The compiler on one screen: the stages in order, and nothing else knows that order.
 
-    read -> canonicalize -> recognise -> fuse -> layouts -> schedule -> write
+    read -> canonicalize -> recognise -> fuse -> chain -> layouts -> schedule -> write
 
 Fusion comes before layouts: what a kernel absorbs decides which storage it wants, and the fused node has one label instead of three.
 """
@@ -28,7 +28,7 @@ from flaot.schedule.build import choose_all, schedule
 from flaot.schedule.evaluate import evaluate
 from flaot.targets.cpu import Cpu, cpu_of, device_record
 
-STAGES = ("read", "canonicalize", "recognise", "fuse", "layouts")
+STAGES = ("read", "canonicalize", "recognise", "fuse", "chain", "layouts")
 """Stages whose graph can be dumped."""
 
 

@@ -123,9 +123,9 @@ class _Binder:
         for value in node.inputs:
             if value is not None and value.id in self.places:
                 self.pending[id(self.places[value.id].buffer)] -= 1
-        for value in node.outputs:
-            for name in value.names:
-                self.program.names.append(Named(name, self.places[value.id], len(self.lowering.steps) - 1))
+        for made in node.outputs:
+            for name in made.names:
+                self.program.names.append(Named(name, self.places[made.id], len(self.lowering.steps) - 1))
 
     def _alias(self, node: Node, way: Implementation) -> bool:
         free = all(v.id not in self.places and v.id not in self.parents for v in node.outputs)
