@@ -14,6 +14,7 @@ from typing import Any
 
 import flaot.kernels.base as kernels
 import flaot.rules.canonicalize
+import flaot.rules.chain
 import flaot.rules.fuse
 import flaot.rules.recognise
 from flaot.frontend import read
@@ -61,8 +62,7 @@ def compile_model(model: Any, chip: Hcd | str | Path, options: Options | None = 
     ops.load_all()
     kernels.load_all()
 
-    source = read(model, shapes=options.shapes, evaluate=evaluate)
-    graph = source.graph
+    graph = read(model, shapes=options.shapes, evaluate=evaluate)
     options.observe("read", graph)
     canonicalize(graph)
     options.observe("canonicalize", graph)
@@ -70,16 +70,18 @@ def compile_model(model: Any, chip: Hcd | str | Path, options: Options | None = 
     options.observe("recognise", graph)
     fuse(graph)
     options.observe("fuse", graph)
+    chain(graph)
+    options.observe("chain", graph)
     conversions = layouts(graph, cpu)
     options.observe("layouts", graph)
     program = schedule(graph, cpu)
-    plan = write_plan(program, model_digest=source.digest, hcd_digest=hcd.digest, device=device_record(hcd, cpu))
+    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(hcd, cpu))
     return Compiled(plan, program, graph, conversions, _report(plan, program, conversions))
 
 
 def canonicalize(graph: Graph) -> None:
     """One spelling per idea: constants folded, twins merged, dead nodes gone."""
-    run_rules(graph, rules_in(flaot.rules.canonicalize))
+    run_rules(graph, rules_in(flaot.rules.canonicalize, evaluate=evaluate))
     graph.prune()
 
 
@@ -90,8 +92,14 @@ def recognise(graph: Graph) -> None:
 
 
 def fuse(graph: Graph) -> None:
-    """Epilogues into their producers, then chains of element-wise ops into one node each."""
+    """Bias, activation and residual into the node that makes the value."""
     run_rules(graph, rules_in(flaot.rules.fuse))
+    graph.prune()
+
+
+def chain(graph: Graph) -> None:
+    """What is left of element-wise ops, one node per chain."""
+    run_rules(graph, rules_in(flaot.rules.chain))
     graph.prune()
 
 

@@ -87,8 +87,10 @@ class GraphOutput:
 class Graph:
     """A dataflow graph with static types. Edited through the methods here, or atomically through a :class:`Patch`."""
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", digest: bytes = bytes(32)) -> None:
+        """``digest`` identifies the model the graph was read from (SHA-256, zeros when unknown)."""
         self.name = name
+        self.digest = digest
         self.inputs: list[Value] = []
         self.outputs: list[GraphOutput] = []
         self._dag: nx.MultiDiGraph = nx.MultiDiGraph()
