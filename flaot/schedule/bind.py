@@ -123,9 +123,9 @@ class _Binder:
         for value in node.inputs:
             if value is not None and value.id in self.places:
                 self.pending[id(self.places[value.id].buffer)] -= 1
-        for made in node.outputs:
-            for name in made.names:
-                self.program.names.append(Named(name, self.places[made.id], len(self.lowering.steps) - 1))
+        last = len(self.lowering.steps) - 1
+        if last >= 0:
+            self.program.names += [Named(name, self.places[v.id], last) for v in node.outputs for name in v.names]
 
     def _alias(self, node: Node, way: Implementation) -> bool:
         free = all(v.id not in self.places and v.id not in self.parents for v in node.outputs)
@@ -143,7 +143,7 @@ class _Binder:
         if out.slot != 0 or out.id in self.parents:
             return False
         for slot in way.in_place(node):
-            value = node.inputs[slot]
+            value = node.inputs[slot] if slot < len(node.inputs) else None
             if value is None or value.is_constant:
                 continue
             view = self.places[value.id]
