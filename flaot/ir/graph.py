@@ -152,6 +152,10 @@ class Graph:
         uses = self._uses.get(value.id, {})
         return [(self._nodes[n], slot) for n, slot in sorted(uses)]
 
+    def uses(self, value: Value) -> int:
+        """How many node inputs read the value."""
+        return len(self._uses.get(value.id, ()))
+
     def is_output(self, value: Value) -> bool:
         return any(o.value is value for o in self.outputs)
 
