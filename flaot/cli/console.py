@@ -47,8 +47,12 @@ def _write(stream: TextIO | None, text: str) -> None:
 def document(value: dict[str, Any]) -> None:
     """The one JSON document of ``--json``; numbers that JSON lacks (inf, nan) become null."""
     import json
+    import re
 
-    out(json.dumps(_finite(value), indent=2, ensure_ascii=False))
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=False)
+    # Lists of scalars on one line. Strings hold no raw line ends, so only structure matches.
+    flat = re.compile(r"\[\n\s*([^\[\]{}]*?)\n\s*\]")
+    out(flat.sub(lambda m: "[" + re.sub(r"\s*\n\s*", " ", m[1]) + "]", text))
 
 
 def _finite(value: Any) -> Any:

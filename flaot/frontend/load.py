@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 import onnx
@@ -37,23 +36,21 @@ _LOOKS = (
 
 @dataclass(frozen=True)
 class Source:
-    """A parsed model, the folder its external data may lie in, and the SHA-256 of the model file (external data not included)."""
+    """A parsed model and the folder its external data may lie in."""
 
     model: onnx.ModelProto
     folder: Path | None
-    digest: bytes
 
 
 def load(model: Path | str | bytes | onnx.ModelProto) -> Source:
     """Reads and parses a model. Raises ModelError, FileSystemError or LimitError; the caller adds the file name."""
     if isinstance(model, onnx.ModelProto):
-        source = Source(model, None, sha256(model.SerializeToString(deterministic=True)).digest())
+        source = Source(model, None)
     elif isinstance(model, bytes | bytearray | memoryview):
-        source = Source(parse(bytes(model)), None, sha256(model).digest())
+        source = Source(parse(bytes(model)), None)
     else:
         path = Path(model)
-        data = _file_bytes(path)
-        source = Source(parse(data), path.parent, sha256(data).digest())
+        source = Source(parse(_file_bytes(path)), path.parent)
     check_versions(source.model)
     return source
 

@@ -6,8 +6,12 @@ import builtins
 import enum
 import math
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    # Importing numpy takes longer than running a small plan; `flaot run` does without.
+    import numpy as np
 
 MAX_RANK = 8
 """Highest tensor rank of the IR, the plan format and the kernels."""
@@ -41,7 +45,7 @@ class DType(enum.IntEnum):
     @property
     def numpy(self) -> np.dtype:
         """The numpy dtype; bfloat16 is carried as its bits (uint16)."""
-        return _NUMPY[self]
+        return _numpy_dtypes()[self]
 
     @property
     def is_float(self) -> builtins.bool:
@@ -54,12 +58,24 @@ class DType(enum.IntEnum):
     @classmethod
     def of(cls, dtype: np.dtype) -> DType:
         """The element type of a numpy dtype; KeyError for a dtype flaot does not carry."""
-        return _FROM_NUMPY[np.dtype(dtype)]
+        import numpy as np
+
+        return _from_numpy()[np.dtype(dtype)]
 
 
-_NUMPY = {d: np.dtype(d.name) for d in DType if d is not DType.bfloat16} | {DType.bfloat16: np.dtype("uint16")}
-_SIZES = {d: n.itemsize for d, n in _NUMPY.items()}
-_FROM_NUMPY = {n: d for d, n in _NUMPY.items() if d is not DType.bfloat16}
+_SIZES = {d: int("".join(c for c in d.name if c.isdigit()) or 8) // 8 for d in DType}
+
+
+@cache
+def _numpy_dtypes() -> dict[DType, np.dtype]:
+    import numpy as np
+
+    return {d: np.dtype("uint16" if d is DType.bfloat16 else d.name) for d in DType}
+
+
+@cache
+def _from_numpy() -> dict[np.dtype, DType]:
+    return {n: d for d, n in _numpy_dtypes().items() if d is not DType.bfloat16}
 
 
 @dataclass(frozen=True)

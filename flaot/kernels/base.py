@@ -74,8 +74,7 @@ class Storage(enum.Enum):
 
     plain = "row-major"
     last = "channels last"
-    either = "row-major or channels last, the same for all operands"
-    any = "any strides at full speed, each operand its own"
+    either = "any, the same for all operands"
 
 
 class CpuChip(Protocol):

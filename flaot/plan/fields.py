@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-
-import numpy as np
+from functools import cached_property
+from itertools import accumulate
+from struct import Struct
+from typing import TYPE_CHECKING
 
 from flaot.ir.types import MAX_RANK
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAGIC = 0x31504C46  # "FLP1"
 FORMAT = 1
@@ -52,17 +57,32 @@ class Record:
     @property
     def dtype(self) -> np.dtype:
         """The record as a numpy structured type."""
+        import numpy as np
+
         codes = [f"<{f.kind[0]}{int(f.kind[1:]) // 8}" for f in self.fields]
         return np.dtype([(f.name, c, (f.count,)) if f.count > 1 else (f.name, c) for f, c in zip(self.fields, codes, strict=True)])
 
+    @cached_property
+    def struct(self) -> Struct:
+        """The record for Python's struct module; arrays give one number per element."""
+        return Struct("<" + "".join(f"{f.count}{_STRUCT_CODES[f.kind]}" for f in self.fields))
+
     @property
     def size(self) -> int:
-        return int(self.dtype.itemsize)
+        return self.struct.size
+
+    @cached_property
+    def offsets(self) -> dict[str, int]:
+        """Bytes from the start of the record to every field."""
+        widths = [f.count * int(f.kind[1:]) // 8 for f in self.fields]
+        return dict(zip((f.name for f in self.fields), accumulate([0, *widths]), strict=False))
 
     def offset(self, name: str) -> int:
         """Bytes from the start of the record to a field."""
-        assert self.dtype.fields is not None
-        return int(self.dtype.fields[name][1])
+        return self.offsets[name]
+
+
+_STRUCT_CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i"}
 
 
 class Section(enum.IntEnum):

@@ -3,46 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 
 import numpy as np
 
 from flaot.errors import LimitError
-from flaot.runtime.native import library
+from flaot.runtime.library import DATA_STATUS, OK, Machine, functions
 
-OK = 0
-DATA_STATUS = 0x400
-"""Statuses from here on are the fault of the input data."""
-
-
-class Machine(ctypes.Structure):
-    """``fl_machine`` of flaot.h."""
-
-    _fields_ = [("isa", ctypes.c_uint32), ("digest_verified", ctypes.c_bool), ("device_type", ctypes.c_char_p)]
-
-
-@cache
-def functions() -> ctypes.CDLL:
-    """The library with the prototypes of the host functions set."""
-    lib = library()
-    pointer, size, u32, result = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32)
-    for name, returns, *arguments in (
-        ("fl_host_isa", u32),
-        ("fl_host_plan", pointer, pointer, size, ctypes.POINTER(Machine), result),
-        ("fl_host_plan_free", None, pointer),
-        ("fl_arena_bytes", size, pointer, u32),
-        ("fl_host_team", pointer, u32),
-        ("fl_host_team_free", None, pointer),
-        ("fl_host_context", pointer, pointer, pointer, size, pointer, result),
-        ("fl_host_context_free", None, pointer),
-        ("fl_host_run", ctypes.c_int, pointer, pointer),
-        ("fl_host_begin", ctypes.c_int, pointer, pointer),
-        ("fl_host_steps", ctypes.c_int, pointer, u32, u32, pointer),
-        ("fl_host_failed_step", u32, pointer),
-    ):
-        function = getattr(lib, name)
-        function.restype, function.argtypes = returns, arguments
-    return lib
+__all__ = ["DATA_STATUS", "OK", "Machine", "NativeContext", "NativePlan", "aligned", "functions"]
 
 
 def aligned(nbytes: int, alignment: int) -> np.ndarray:

@@ -1,19 +1,19 @@
-"""The native library through ctypes: loading it and calling a single kernel."""
+"""Calling a single kernel through ctypes."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 
-from flaot.errors import DependencyError, InternalError
+from flaot.errors import InternalError
 from flaot.plan.program import View
+from flaot.runtime.library import library, library_path, status_text
 
 MAX_RANK = 8
+
+__all__ = ["call_kernel", "c_tensor", "library", "library_path", "status_text"]
 
 
 class CTensor(ctypes.Structure):
@@ -29,30 +29,6 @@ class CTensor(ctypes.Structure):
         ("dims", ctypes.c_int32 * MAX_RANK),
         ("strides", ctypes.c_int32 * MAX_RANK),
     ]
-
-
-def library_path() -> Path:
-    """Where the native library is expected; the environment variable FLAOT_LIBRARY overrides it."""
-    return Path(os.environ.get("FLAOT_LIBRARY", Path(__file__).parent / "lib" / "libflaot.so"))
-
-
-@cache
-def library() -> ctypes.CDLL:
-    """The loaded library. Raises DependencyError when it is missing or does not load."""
-    path = library_path()
-    try:
-        lib = ctypes.CDLL(str(path))
-    except OSError as e:
-        raise DependencyError(f"the native library does not load: {e}", hint="reinstall flaot, or run 'make native' in a checkout") from e
-    lib.fl_status_text.restype = ctypes.c_char_p
-    lib.fl_status_text.argtypes = [ctypes.c_int]
-    return lib
-
-
-def status_text(status: int) -> str:
-    """The runtime's sentence for a status code."""
-    text: bytes = library().fl_status_text(status)
-    return text.decode()
 
 
 def c_tensor(view: View) -> CTensor:

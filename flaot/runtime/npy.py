@@ -50,10 +50,13 @@ def open_npy(path: str) -> tuple[Header, IO[bytes]]:
 
 def open_npz(path: str) -> Iterator[tuple[str, Header, IO[bytes]]]:
     """Name, header and data of every array of a .npz file, one at a time. Raises RunInputError or FileSystemError."""
-    shown = printable(path, 200)
-    data = read_file(path, "a .npz file")
+    return read_members(io.BytesIO(read_file(path, "a .npz file")), printable(path, 200))
+
+
+def read_members(source: IO[bytes], shown: str) -> Iterator[tuple[str, Header, IO[bytes]]]:
+    """The same for content already read; ``shown`` names it in messages."""
     try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
+        archive = zipfile.ZipFile(source)
     except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError) as e:
         raise RunInputError(f"not a .npz file ({printable(e)})", where=shown, hint="save it with numpy.savez") from None
     for member in archive.infolist():

@@ -1,1 +1,0 @@
-"""Rules that join what is left of element-wise ops."""

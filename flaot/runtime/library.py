@@ -1,0 +1,66 @@
+"""The native library: loading it, its prototypes, its status codes. Imports no numpy."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+
+from flaot.errors import DependencyError
+
+OK = 0
+DATA_STATUS = 0x400
+"""Statuses from here on are the fault of the input data."""
+
+
+def library_path() -> str:
+    """Where the native library is expected; the environment variable FLAOT_LIBRARY overrides it."""
+    return os.environ.get("FLAOT_LIBRARY") or os.path.join(os.path.dirname(__file__), "lib", "libflaot.so")
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The loaded library. Raises DependencyError when it is missing or does not load."""
+    try:
+        lib = ctypes.CDLL(library_path())
+    except OSError as e:
+        raise DependencyError(f"the native library does not load: {e}", hint="reinstall flaot, or run 'make native' in a checkout") from e
+    lib.fl_status_text.restype = ctypes.c_char_p
+    lib.fl_status_text.argtypes = [ctypes.c_int]
+    return lib
+
+
+def status_text(status: int) -> str:
+    """The runtime's sentence for a status code."""
+    text: bytes = library().fl_status_text(status)
+    return text.decode()
+
+
+class Machine(ctypes.Structure):
+    """``fl_machine`` of flaot.h."""
+
+    _fields_ = [("isa", ctypes.c_uint32), ("digest_verified", ctypes.c_bool), ("device_type", ctypes.c_char_p)]
+
+
+@cache
+def functions() -> ctypes.CDLL:
+    """The library with the prototypes of the host functions set."""
+    lib = library()
+    pointer, size, u32, result = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32)
+    for name, returns, *arguments in (
+        ("fl_host_isa", u32),
+        ("fl_host_plan", pointer, pointer, size, ctypes.POINTER(Machine), result),
+        ("fl_host_plan_free", None, pointer),
+        ("fl_arena_bytes", size, pointer, u32),
+        ("fl_host_team", pointer, u32),
+        ("fl_host_team_free", None, pointer),
+        ("fl_host_context", pointer, pointer, pointer, size, pointer, result),
+        ("fl_host_context_free", None, pointer),
+        ("fl_host_run", ctypes.c_int, pointer, pointer),
+        ("fl_host_begin", ctypes.c_int, pointer, pointer),
+        ("fl_host_steps", ctypes.c_int, pointer, u32, u32, pointer),
+        ("fl_host_failed_step", u32, pointer),
+    ):
+        function = getattr(lib, name)
+        function.restype, function.argtypes = returns, arguments
+    return lib

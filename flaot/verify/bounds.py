@@ -1,0 +1,78 @@
+"""How far each value of a model may be from the reference, from the tolerances its ops declare.
+
+Rounding errors of float32 sums grow like the square root of the number of terms, and those of successive ops add up alike: a value's
+accumulated length is its op's own length plus the largest of its inputs'. The bound is the ops' largest rtol and atol, the latter times
+``max(1, sqrt(length) / 16)``: with the usual atol of 1e-5 that is five standard deviations of such a sum at any length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flaot.ir.graph import Graph, Value
+
+HALF_EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Relative and absolute part; the absolute one is multiplied by the tensor's largest magnitude."""
+
+    rtol: float = 1e-4
+    atol: float = 1e-5
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """Largest tolerances on the way to a value, and the accumulated length."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    length: int = 0
+
+    def joined(self, other: _Grown) -> _Grown:
+        return _Grown(max(self.rtol, other.rtol), max(self.atol, other.atol), max(self.length, other.length))
+
+    @property
+    def bound(self) -> Bound:
+        return Bound(self.rtol, self.atol * max(1.0, math.sqrt(self.length) / 16))
+
+
+def bounds_of(graph: Graph) -> dict[str, Bound]:
+    """Bounds of all values of a graph by their ONNX names, graph outputs included."""
+    grown: dict[int, _Grown] = {}
+    named: dict[str, Bound] = {}
+
+    def name(value: Value) -> None:
+        for text in value.names:
+            named[text] = grown.get(value.id, _Grown()).bound
+
+    for node in graph.nodes():
+        before = _Grown()
+        for v in node.inputs:
+            if v is not None and v.id in grown:
+                before = before.joined(grown[v.id])
+        t = node.op.tolerance(node.input_types)
+        after = before.joined(_Grown(t.rtol, t.atol, before.length + t.length))
+        for v in node.outputs:
+            eps = HALF_EPS.get(v.type.dtype.name, 0.0)
+            grown[v.id] = after.joined(_Grown(4 * eps, eps, 0)) if eps else after
+            name(v)
+    for output in graph.outputs:
+        named[output.name] = grown.get(output.value.id, _Grown()).bound
+    return named
+
+
+def bounds_of_model(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Bound]:
+    """The same for a model file read with these input shapes. Raises what reading raises."""
+    from flaot.frontend import read
+    from flaot.ir import op as ops
+    from flaot.kernels.base import load_all
+    from flaot.schedule.evaluate import evaluate
+
+    ops.load_all()
+    load_all()
+    return bounds_of(read(model, shapes=shapes, evaluate=evaluate))

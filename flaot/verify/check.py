@@ -1,0 +1,94 @@
+"""The plan's answer against the reference's, output by output and layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flaot.runtime.draw import draw
+from flaot.runtime.feeds import load_feeds
+from flaot.runtime.npy import Array
+from flaot.runtime.session import Session
+from flaot.verify.bounds import Bound, bounds_of_model
+from flaot.verify.compare import compare
+from flaot.verify.reference import reference
+from flaot.verify.result import Comparison, Result
+
+
+class _Port:
+    """A session's input as the feed loader sees it."""
+
+    def __init__(self, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        self.name, self.dtype, self.shape = name, dtype, shape
+
+
+def verify(
+    plan: str | bytes, model: str, feeds: Mapping[str, np.ndarray] | None = None, *, layers: bool = False, seed: int = 0, threads: int = 1
+) -> Result:
+    """Runs ``plan`` (path or bytes) and ``model`` (path) on ``feeds``, or on seeded random inputs, and compares.
+
+    Raises PlanError, RunInputError, or DependencyError when onnxruntime cannot run the model.
+    """
+    session = Session(plan, threads=threads)
+    given = {name: np.asarray(x) for name, x in (feeds or {}).items()}
+    for p in session.get_inputs():
+        if p.name not in given:
+            drawn = draw(p.type.dtype.name, p.type.shape, seed, p.name)
+            given[p.name] = np.frombuffer(drawn, p.type.dtype.numpy).reshape(p.type.shape)
+    return _verify(session, str(model), given, layers)
+
+
+def verify_files(
+    plan: str, model: str, archive: str | None, single: Mapping[str, str], *, seed: int = 0, layers: bool = False, threads: int = 1
+) -> Result:
+    """The same with inputs from a .npz archive and .npy files by name."""
+    session = Session(plan, threads=threads)
+    ports = [_Port(p.name, p.type.dtype.name, p.type.shape) for p in session.get_inputs()]
+    arrays = load_feeds(ports, archive, single, seed)
+    types = {p.name: p.type.dtype.numpy for p in session.get_inputs()}
+    return _verify(session, model, {n: np.frombuffer(a.data, types[n]).reshape(a.shape) for n, a in arrays.items()}, layers)
+
+
+def _verify(session: Session, model: str, feeds: Mapping[str, np.ndarray], layers: bool) -> Result:
+    raw = {n: Array(x.dtype.name, x.shape, np.ascontiguousarray(x).tobytes()) for n, x in feeds.items()}
+    got = dict(zip((p.name for p in session.get_outputs()), session.run(None, feeds), strict=True))
+    want = reference(model, raw)
+    bounds = bounds_of_model(model, {n: x.shape for n, x in feeds.items()})
+    producers = _producers(session)
+    outputs = [_one(n, got[n], want[n], bounds, producers) for n in got if n in want]
+    result = Result(outputs, not_compared=[n for n in got if n not in want])
+    if layers:
+        _layers(result, session, model, feeds, raw, bounds)
+    return result
+
+
+def _layers(
+    result: Result, session: Session, model: str, feeds: Mapping[str, np.ndarray], raw: Mapping[str, Array], bounds: Mapping[str, Bound]
+) -> None:
+    """Intermediates against the model as it is written: without onnxruntime's own optimisations."""
+    names = [n.name for n in session.plan.names]
+    want = reference(model, raw, names, optimise=False)
+    for named, data in session.intermediates(feeds):
+        if named.name not in want:
+            result.not_compared.append(named.name)
+            continue
+        step = session.plan.step_name(named.step) if named.step < session.step_count else ("", "", "", ())
+        result.layers.append(compare(named.name, data, want[named.name], bounds.get(named.name, Bound()), step[2], step[3]))
+
+
+def _one(name: str, got: np.ndarray, want: np.ndarray, bounds: Mapping[str, Bound], producers: Mapping[str, Any]) -> Comparison:
+    op, nodes = producers.get(name, ("", ()))
+    return compare(name, got, want, bounds.get(name, Bound()), op, nodes)
+
+
+def _producers(session: Session) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Operator and model nodes of the step that writes each output."""
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    ports = session.get_outputs()
+    for step in session.plan.steps:
+        for view in step.outputs:
+            if view.buffer.space.name == "output" and view.buffer.index < len(ports):
+                found[ports[view.buffer.index].name] = (step.op, step.origin)
+    return found

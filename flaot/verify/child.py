@@ -1,0 +1,83 @@
+"""The reference in a process of its own, so that a crash of onnxruntime is an answer and not an end.
+
+Standard input: a JSON line (``model``, ``values``, ``optimise``), then the feeds as .npz. Standard output: a JSON line (``ok`` or
+``error`` with ``kind``), then the values as .npz.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from flaot.runtime.npy import Array, read_data, read_members, to_npz
+
+
+def main() -> None:
+    line, _, archive = sys.stdin.buffer.read().partition(b"\n")
+    job = json.loads(line)
+    output = os.dup(1)
+    os.dup2(2, 1)  # whatever onnxruntime prints must not mix with the answer
+    try:
+        import onnx
+        import onnxruntime
+    except Exception as e:
+        _answer(output, {"kind": "dependency", "error": f"{type(e).__name__}: {e}"})
+        return
+    try:
+        values = _run(onnx, onnxruntime, job, _feeds(archive))
+    except Exception as e:
+        _answer(output, {"kind": "reference", "error": f"{type(e).__name__}: {e}"})
+        return
+    _answer(output, {"ok": True}, to_npz(values))
+
+
+def _answer(output: int, head: dict[str, Any], body: bytes = b"") -> None:
+    with open(output, "wb") as f:
+        f.write(json.dumps(head).encode() + b"\n" + body)
+
+
+def _feeds(archive: bytes) -> dict[str, np.ndarray]:
+    return {
+        name: np.frombuffer(read_data(stream, header, name), header.dtype).reshape(header.shape)
+        for name, header, stream in read_members(io.BytesIO(archive), "feeds")
+    }
+
+
+def _run(onnx: Any, ort: Any, job: dict[str, Any], feeds: dict[str, np.ndarray]) -> dict[str, Array]:
+    model = onnx.load_model(job["model"], load_external_data=False)
+    wanted = _add_outputs(onnx, model, job["values"])
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    level = ort.GraphOptimizationLevel
+    options.graph_optimization_level = level.ORT_ENABLE_ALL if job["optimise"] else level.ORT_DISABLE_ALL
+    folder = os.path.dirname(os.path.abspath(job["model"]))
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    source = job["model"] if not job["values"] else model.SerializeToString()
+    session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    known = {i.name for i in session.get_inputs()} | {i.name for i in session.get_overridable_initializers()}
+    results = session.run(wanted, {k: v for k, v in feeds.items() if k in known})
+    return {n: _array(r) for n, r in zip(wanted, results, strict=True) if isinstance(r, np.ndarray) and r.dtype.kind in "fiub"}
+
+
+def _add_outputs(onnx: Any, model: Any, values: list[str]) -> list[str]:
+    """Makes intermediates outputs; returns the names of all tensors to fetch."""
+    have = [o.name for o in model.graph.output if o.type.WhichOneof("value") in ("tensor_type", None)]
+    made = {name for node in model.graph.node for name in node.output}
+    extra = [v for v in values if v in made and v not in have]
+    for name in extra:
+        model.graph.output.append(onnx.ValueInfoProto(name=name))
+    return have + extra
+
+
+def _array(r: np.ndarray) -> Array:
+    return Array(r.dtype.name, r.shape, np.ascontiguousarray(r).tobytes())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""onnxruntime's answer, asked for in a child process."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from flaot.errors import DependencyError, LimitError, printable
+from flaot.runtime.npy import Array, read_data, read_members, to_npz
+
+TIMEOUT = 1800
+"""Seconds the reference may take."""
+
+
+def reference(model: str, feeds: Mapping[str, Array], values: Sequence[str] = (), *, optimise: bool = True) -> dict[str, np.ndarray]:
+    """The model's outputs, and the intermediates ``values`` where the main graph makes them.
+
+    Raises DependencyError (exit code 8) when onnxruntime is missing, refuses the model or crashes; LimitError when it takes too long.
+    """
+    job = json.dumps({"model": model, "values": list(values), "optimise": optimise}).encode()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "flaot.verify.child"],
+            input=job + b"\n" + to_npz(feeds),
+            capture_output=True,
+            env=environment,
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired:
+        raise LimitError(f"the reference takes more than {TIMEOUT} s", where=printable(model, 200)) from None
+    head, _, body = done.stdout.partition(b"\n")
+    if done.returncode or not head:
+        raise _failed(model, f"onnxruntime {_ending(done.returncode)}")
+    answer = json.loads(head)
+    if answer.get("kind") == "dependency":
+        raise DependencyError(f"verifying needs onnx and onnxruntime, which do not load: {printable(answer['error'], 300)}")
+    if "error" in answer:
+        raise _failed(model, printable(" ".join(answer["error"].split()), 400))
+    return {
+        name: np.frombuffer(read_data(stream, header, name), header.dtype).reshape(header.shape)
+        for name, header, stream in read_members(io.BytesIO(body), "reference")
+    }
+
+
+def _failed(model: str, why: str) -> DependencyError:
+    return DependencyError(f"reference failed: {why}", where=printable(model, 200))
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"

@@ -1,0 +1,91 @@
+"""What a comparison found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from flaot.errors import printable
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One tensor against the reference.
+
+    ``max_rel`` is relative to the larger of \\|want\\| and a hundredth of the tensor's largest magnitude. ``snr_db`` is None for equal
+    tensors. ``worst`` is the index of the element furthest beyond (or nearest to) what is allowed, with its values.
+    """
+
+    name: str
+    type: str
+    op: str
+    nodes: tuple[str, ...]
+    ok: bool
+    max_abs: float
+    max_rel: float
+    snr_db: float | None
+    worst: tuple[int, ...] = ()
+    got: float = 0.0
+    want: float = 0.0
+    allowed: float = 0.0
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": self.type,
+            "op": self.op,
+            "nodes": list(self.nodes),
+            "verdict": "ok" if self.ok else "DIFFERS",
+            "max_abs": self.max_abs,
+            "max_rel": self.max_rel,
+            "snr_db": self.snr_db,
+            "worst": {"index": list(self.worst), "got": self.got, "want": self.want, "allowed": self.allowed},
+            "note": self.note,
+        }
+
+    @property
+    def sentence(self) -> str:
+        """Why it differs."""
+        source = f" of {self.op} '{printable(self.nodes[0])}'" if self.nodes else ""
+        detail = self.note or f"at {list(self.worst)} got {self.got:.7g}, want {self.want:.7g}, allowed difference {self.allowed:.3g}"
+        return f"'{printable(self.name)}'{source} differs: {detail}"
+
+
+@dataclass
+class Result:
+    """Outcome of a verification: outputs, and with ``layers`` every surviving intermediate in order of execution."""
+
+    outputs: list[Comparison]
+    layers: list[Comparison] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return all(c.ok for c in (*self.layers, *self.outputs))
+
+    @property
+    def first_difference(self) -> Comparison | None:
+        """The first tensor beyond tolerance, in order of execution."""
+        return next((c for c in (*self.layers, *self.outputs) if not c.ok), None)
+
+    @property
+    def sentence(self) -> str:
+        """One line for the user."""
+        first = self.first_difference
+        if first is None:
+            worst = min((c.snr_db for c in self.outputs if c.snr_db is not None), default=None)
+            figure = "bit for bit" if worst is None else f"signal-to-noise ratio at least {worst:.1f} dB"
+            layers = f", {len(self.layers)} intermediates" if self.layers else ""
+            return f"verified: {len(self.outputs)} output{'s' * (len(self.outputs) != 1)}{layers} agree with onnxruntime ({figure})"
+        kind = "first difference in order of execution: " if self.layers else ""
+        return f"{kind}{first.sentence}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "summary": self.sentence,
+            "outputs": [c.to_json() for c in self.outputs],
+            "layers": [c.to_json() for c in self.layers],
+            "not_compared": self.not_compared,
+        }

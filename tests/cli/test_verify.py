@@ -1,0 +1,60 @@
+"""``flaot verify``: agreement, difference, and a reference that fails."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+
+import flaot
+from tests.cli.models import write_pair, x
+
+
+def test_agreement(run, tmp_path):
+    write_pair(tmp_path)
+    np.savez(tmp_path / "f.npz", x=x())
+    done = run("verify", "p.flp", "m.onnx", "--inputs", "f.npz", "--layers")
+    assert done.code == 0, done
+    assert "verified: 1 output, 1 intermediates agree with onnxruntime" in done.out
+    document = json.loads(run("verify", "p.flp", "m.onnx", "--layers", "--json").out)
+    assert document["ok"]
+    assert [layer["name"] for layer in document["layers"]] == ["mid"]
+    assert document["layers"][0]["nodes"] == ["first"]
+
+
+def test_difference_names_the_first_node(run, tmp_path):
+    plan, model = write_pair(tmp_path, axis=0)
+    done = run("verify", "p.flp", "m.onnx").failed(1, "'y' of Softmax 'second' differs")
+    assert "DIFFERS" in done.out
+    run("verify", "p.flp", "m.onnx", "--layers").failed(1, "first difference in order of execution: 'y'")
+    result = flaot.verify(str(plan), str(model), {"x": x()}, layers=True)
+    assert not result.ok
+    assert result.layers[0].ok
+    assert result.first_difference.name == "y"
+
+
+def test_reference_that_fails(run, tmp_path):
+    write_pair(tmp_path)
+    model = onnx.load(tmp_path / "m.onnx")
+    model.graph.node[0].op_type = "NoSuchOperator"
+    onnx.save(model, tmp_path / "bad.onnx")
+    run("verify", "p.flp", "bad.onnx").failed(8, "bad.onnx: reference failed")
+    run("verify", "p.flp", "absent.onnx").failed(8, "absent.onnx")
+    run("verify", "m.onnx", "m.onnx").failed(6, "not a flaot plan")
+
+
+def test_broken_onnxruntime_is_a_dependency_error(run, tmp_path):
+    write_pair(tmp_path)
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "onnxruntime.py").write_text("raise ImportError('hidden for the test')")
+    from tests.cli.conftest import ROOT
+
+    env = {"PYTHONPATH": f"{tmp_path / 'hidden'}:{ROOT}"}
+    run("verify", "p.flp", "m.onnx", env=env).failed(8, "hidden for the test")
+
+
+def test_wrong_inputs(run, tmp_path):
+    write_pair(tmp_path)
+    np.save(tmp_path / "x.npy", x().astype(np.float16))
+    run("verify", "p.flp", "m.onnx", "--input", "x=x.npy").failed(7, "has dtype float16")
