@@ -7,6 +7,7 @@ import numpy as np
 from flaot.ir.op import reads
 from flaot.ir.ops.cast import cast
 from flaot.ir.reading import NodeReader
+from flaot.ir.types import DType
 
 
 @reads("Shape")
@@ -38,6 +39,8 @@ def read_range(r: NodeReader) -> None:
     parts = [r.constant(i, what) for i, what in enumerate(("the start", "the limit", "the delta"))]
     if any(p.size != 1 for p in parts):
         r.fail("start, limit and delta must be one number each")
+    if r.type(0).dtype is DType.bfloat16:
+        r.unsupported("Range of bfloat16")
     start, limit, delta = (p.reshape(()) for p in parts)
     if delta == 0:
         r.fail("delta is 0")

@@ -55,6 +55,7 @@ typedef struct fl_conv_transpose_f32_params {
   int32_t dilations[3];
   int32_t group;
 } fl_conv_transpose_f32_params;
+
 typedef struct fl_cumsum_params {
   int32_t axis;
   int32_t exclusive;
