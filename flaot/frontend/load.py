@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import onnx
@@ -36,21 +37,23 @@ _LOOKS = (
 
 @dataclass(frozen=True)
 class Source:
-    """A parsed model and the folder its external data may lie in."""
+    """A parsed model, the folder its external data may lie in, and the SHA-256 of the model file (external data not included)."""
 
     model: onnx.ModelProto
     folder: Path | None
+    digest: bytes
 
 
 def load(model: Path | str | bytes | onnx.ModelProto) -> Source:
     """Reads and parses a model. Raises ModelError, FileSystemError or LimitError; the caller adds the file name."""
     if isinstance(model, onnx.ModelProto):
-        source = Source(model, None)
+        source = Source(model, None, sha256(model.SerializeToString(deterministic=True)).digest())
     elif isinstance(model, bytes | bytearray | memoryview):
-        source = Source(parse(bytes(model)), None)
+        source = Source(parse(bytes(model)), None, sha256(model).digest())
     else:
         path = Path(model)
-        source = Source(parse(_file_bytes(path)), path.parent)
+        data = _file_bytes(path)
+        source = Source(parse(data), path.parent, sha256(data).digest())
     check_versions(source.model)
     return source
 

@@ -81,7 +81,7 @@ class _Import:
         load_all()
         self.model = source.model
         self.tensors = tensors
-        self.graph = Graph(source.model.graph.name)
+        self.graph = Graph(source.model.graph.name, source.digest)
         self.emitter = Emitter(self.graph, evaluate)
         self.functions = functions_of(source.model)
         self.problems: list[FlaotError] = []

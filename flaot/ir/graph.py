@@ -87,8 +87,10 @@ class GraphOutput:
 class Graph:
     """A dataflow graph with static types. Edited through the methods here, or atomically through a :class:`Patch`."""
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", digest: bytes = bytes(32)) -> None:
+        """``digest`` identifies the model the graph was read from (SHA-256, zeros when unknown)."""
         self.name = name
+        self.digest = digest
         self.inputs: list[Value] = []
         self.outputs: list[GraphOutput] = []
         self._dag: nx.MultiDiGraph = nx.MultiDiGraph()
@@ -149,6 +151,10 @@ class Graph:
         """Every (node, input slot) that reads the value, in creation order."""
         uses = self._uses.get(value.id, {})
         return [(self._nodes[n], slot) for n, slot in sorted(uses)]
+
+    def uses(self, value: Value) -> int:
+        """How many node inputs read the value."""
+        return len(self._uses.get(value.id, ()))
 
     def is_output(self, value: Value) -> bool:
         return any(o.value is value for o in self.outputs)

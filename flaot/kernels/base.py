@@ -74,7 +74,8 @@ class Storage(enum.Enum):
 
     plain = "row-major"
     last = "channels last"
-    either = "any, the same for all operands"
+    either = "row-major or channels last, the same for all operands"
+    any = "any strides at full speed, each operand its own"
 
 
 class CpuChip(Protocol):

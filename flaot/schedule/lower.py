@@ -31,6 +31,10 @@ class Lowering:
         self._origin, self._op = node.origin, node.op.name
         way.lower(node, self)
 
+    def named(self, *origin: str) -> None:
+        """Names what the next steps are for when they belong to no node."""
+        self._origin, self._op = origin, "Copy"
+
     def view(self, value: Value | None) -> View:
         if value is None:
             raise InternalError("view of an absent input")

@@ -25,7 +25,9 @@ class DepthwiseWay(Implementation):
         if reason is not None:
             return reason
         s = shape_of(node)
-        return None if s.group == s.ic == s.oc else f"{s.ic} input and {s.oc} output channels in {s.group} groups; a filter per channel is needed"
+        if s.group == s.ic == s.oc:
+            return None
+        return f"{s.ic} input and {s.oc} output channels in {s.group} groups; depthwise has one filter per channel"
 
     def storage(self, node: Node) -> Storage:
         return Storage.last

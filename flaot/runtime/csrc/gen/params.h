@@ -56,16 +56,6 @@ typedef struct fl_conv_transpose_f32_params {
   int32_t group;
 } fl_conv_transpose_f32_params;
 
-typedef struct fl_cumsum_params {
-  int32_t axis;
-  int32_t exclusive;
-  int32_t reverse;
-} fl_cumsum_params;
-
-typedef struct fl_gather_elements_params {
-  int32_t axis;
-} fl_gather_elements_params;
-
 enum {
   FL_MAP_RELU = 1,
   FL_MAP_SIGMOID = 2,
@@ -209,15 +199,6 @@ typedef struct fl_resize_nearest_params {
   int32_t fill[2];
   int32_t table[];
 } fl_resize_nearest_params;
-
-typedef struct fl_scatter_elements_params {
-  int32_t axis;
-  int32_t reduction;
-} fl_scatter_elements_params;
-
-typedef struct fl_scatter_nd_params {
-  int32_t reduction;
-} fl_scatter_nd_params;
 
 typedef struct fl_softmax_f32_params {
   int32_t axis;

@@ -1,0 +1,123 @@
+"""The compiler on one screen: the stages in order, and nothing else knows that order.
+
+    read -> canonicalize -> recognise -> fuse -> chain -> layouts -> schedule -> write
+
+Fusion comes before layouts: what a kernel absorbs decides which storage it wants, and the fused node has one label instead of three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import flaot.kernels.base as kernels
+import flaot.rules.canonicalize
+import flaot.rules.chain
+import flaot.rules.fuse
+import flaot.rules.recognise
+from flaot.frontend import read
+from flaot.hcd import Hcd, load_hcd
+from flaot.ir import op as ops
+from flaot.ir.graph import Graph
+from flaot.mapping.layout import Conversion, assign_layouts
+from flaot.plan.program import Program
+from flaot.plan.write import write_plan
+from flaot.rewrite import rules_in, run_rules
+from flaot.schedule.build import choose_all, schedule
+from flaot.schedule.evaluate import evaluate
+from flaot.targets.cpu import Cpu, cpu_of, device_record
+
+STAGES = ("read", "canonicalize", "recognise", "fuse", "chain", "layouts")
+"""Stages whose graph can be dumped."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile. ``shapes`` binds inputs (``{"x": (1, 3, 224, 224)}``) and symbols (``{"batch": 1}``);
+    ``observe`` is called with every stage's name and graph."""
+
+    shapes: Mapping[str, Sequence[int] | int] = field(default_factory=dict)
+    precision: str = "default"
+    observe: Callable[[str, Graph], None] = lambda stage, graph: None
+
+
+@dataclass
+class Compiled:
+    """A plan with what is known about it."""
+
+    plan: bytes
+    program: Program
+    graph: Graph
+    conversions: list[Conversion]
+    report: dict[str, Any]
+
+
+def compile_model(model: Any, chip: Hcd | str | Path, options: Options | None = None) -> Compiled:
+    """Compiles a model (path, bytes or ModelProto) for a chip. Raises FlaotError subclasses only."""
+    options = options if options is not None else Options()
+    hcd = chip if isinstance(chip, Hcd) else load_hcd(chip)
+    cpu = cpu_of(hcd, precision_high=options.precision == "high")
+    ops.load_all()
+    kernels.load_all()
+
+    graph = read(model, shapes=options.shapes, evaluate=evaluate)
+    options.observe("read", graph)
+    canonicalize(graph)
+    options.observe("canonicalize", graph)
+    recognise(graph)
+    options.observe("recognise", graph)
+    fuse(graph)
+    options.observe("fuse", graph)
+    chain(graph)
+    options.observe("chain", graph)
+    conversions = layouts(graph, cpu)
+    options.observe("layouts", graph)
+    program = schedule(graph, cpu)
+    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(hcd, cpu))
+    return Compiled(plan, program, graph, conversions, _report(plan, program, conversions))
+
+
+def canonicalize(graph: Graph) -> None:
+    """One spelling per idea: constants folded, twins merged, dead nodes gone."""
+    run_rules(graph, rules_in(flaot.rules.canonicalize, evaluate=evaluate))
+    graph.prune()
+
+
+def recognise(graph: Graph) -> None:
+    """Composite ops found again in their decomposed form."""
+    run_rules(graph, rules_in(flaot.rules.recognise))
+    graph.prune()
+
+
+def fuse(graph: Graph) -> None:
+    """Bias, activation and residual into the node that makes the value."""
+    run_rules(graph, rules_in(flaot.rules.fuse))
+    graph.prune()
+
+
+def chain(graph: Graph) -> None:
+    """What is left of element-wise ops, one node per chain."""
+    run_rules(graph, rules_in(flaot.rules.chain))
+    graph.prune()
+
+
+def layouts(graph: Graph, cpu: Cpu) -> list[Conversion]:
+    """Storage of every value; Relayout nodes where two disagree."""
+    return assign_layouts(graph, choose_all(graph, cpu))
+
+
+def _report(plan: bytes, program: Program, conversions: list[Conversion]) -> dict[str, Any]:
+    constants = {id(v.buffer): v.buffer.nbytes for s in program.steps for v in s.inputs if v.buffer.data is not None}
+    return {
+        "plan_bytes": len(plan),
+        "steps": len(program.steps),
+        "constants_bytes": sum(constants.values()),
+        "relayouts": [c.__dict__ for c in conversions],
+        "memory": {
+            "arena_bytes": program.arena,
+            "lower_bound_bytes": program.lower_bound,
+            "ratio": program.arena / program.lower_bound if program.lower_bound else 1.0,
+        },
+    }

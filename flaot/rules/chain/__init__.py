@@ -1,0 +1,1 @@
+"""Rules that join what is left of element-wise ops."""

@@ -1,0 +1,166 @@
+"""Where every value lies: which values share memory, and the steps that remain.
+
+Three ways to save a copy: a value that is only another view of its input (Reshape, Transpose, Slice) shows the input's memory; the
+input of a Concat is written by its producer straight into its part of the result; an element-wise op overwrites an input that nobody
+reads afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flaot.ir.graph import Graph, GraphOutput, Node, Value
+from flaot.kernels.base import Implementation
+from flaot.plan.program import Buffer, Named, Port, Program, Space, View
+from flaot.schedule.lower import Lowering
+from flaot.targets.cpu import Cpu
+
+Ways = dict[int, Implementation]
+
+
+def is_view(way: Implementation) -> bool:
+    """Whether the implementation may declare its output a view of its input."""
+    return type(way).alias is not Implementation.alias
+
+
+def bind(graph: Graph, order: Sequence[Node], ways: Ways, chip: Cpu) -> Program:
+    """A program with every step and buffer; memory offsets are not yet planned."""
+    return _Binder(graph, order, ways, chip).run()
+
+
+class _Binder:
+    def __init__(self, graph: Graph, order: Sequence[Node], ways: Ways, chip: Cpu) -> None:
+        self.graph, self.order, self.ways = graph, order, ways
+        self.program = Program(alignment=chip.alignment)
+        self.places: dict[int, View] = {}
+        self.pending: dict[int, int] = {}
+        self.parents: dict[int, tuple[Node, int]] = {}
+        self.lowering = Lowering(chip, self.view)
+        self.late: list[tuple[GraphOutput, Buffer]] = []
+
+    def run(self) -> Program:
+        self._ports()
+        self._find_parents()
+        for node in self.order:
+            self._node(node)
+        for output, buffer in self.late:
+            target = View.dense(buffer, output.value.type)
+            self.lowering.named(output.name)
+            self.lowering.copy(self.lowering.view(output.value), target)
+        self.program.steps = self.lowering.steps
+        return self.program
+
+    def view(self, value: Value) -> View:
+        return self.places[value.id]
+
+    # -- ports ---------------------------------------------------------------------------------------------------------
+
+    def _ports(self) -> None:
+        for i, value in enumerate(self.graph.inputs):
+            buffer = Buffer(Space.input, value.type.nbytes, value.name, index=i)
+            self._place(value, View.dense(buffer, value.type))
+            self.program.inputs.append(Port(value.name, self.places[value.id]))
+        for i, output in enumerate(self.graph.outputs):
+            value = output.value
+            buffer = Buffer(Space.output, value.type.nbytes, output.name, index=i)
+            view = View.dense(buffer, value.type)
+            self.program.outputs.append(Port(output.name, view))
+            if self._writes_output(value):
+                self._place(value, view)
+            else:
+                self.late.append((output, buffer))
+
+    def _writes_output(self, value: Value) -> bool:
+        if value.producer is None or value.id in self.places:
+            return False
+        plain = View.dense(Buffer(Space.output, 0), value.type)
+        return plain.same_memory(View.dense(plain.buffer, value.type, value.storage))
+
+    # -- concatenations ------------------------------------------------------------------------------------------------
+
+    def _find_parents(self) -> None:
+        for node in self.order:
+            way = self.ways[node.id]
+            if type(way).parts is Implementation.parts:
+                continue
+            probe = View.dense(Buffer(Space.arena, 0), node.outputs[0].type, node.outputs[0].storage)
+            for slot in way.parts(node, probe):
+                value = node.inputs[slot]
+                if value is not None and self._can_write_part(value, node):
+                    self.parents[value.id] = (node, slot)
+
+    def _can_write_part(self, value: Value, node: Node) -> bool:
+        if value.producer is None or value.id in self.parents or value.id in self.places:
+            return False
+        if self.graph.is_output(value) or is_view(self.ways[value.producer.id]):
+            return False
+        once = sum(v is value for v in node.inputs) == 1
+        return once and value.storage == node.outputs[0].storage
+
+    def _locate(self, value: Value) -> View:
+        """The place of a value about to be written: its part of a concatenation (allocated on demand) or a new buffer."""
+        chain = [value]
+        while chain[-1].id not in self.places and chain[-1].id in self.parents:
+            chain.append(self.parents[chain[-1].id][0].outputs[0])
+        root = chain.pop()
+        if root.id not in self.places:
+            buffer = Buffer(Space.arena, root.type.nbytes, root.name)
+            self._place(root, View.dense(buffer, root.type, root.storage))
+        for v in reversed(chain):
+            node, slot = self.parents[v.id]
+            self._place(v, self.ways[node.id].parts(node, self.places[node.outputs[0].id])[slot])
+        return self.places[value.id]
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    def _node(self, node: Node) -> None:
+        way = self.ways[node.id]
+        if not self._alias(node, way):
+            for value in node.outputs:
+                if value.id not in self.places:
+                    self._reuse(node, way, value) or self._locate(value)
+            self.lowering.run(node, way)
+        for value in node.inputs:
+            if value is not None and value.id in self.places:
+                self.pending[id(self.places[value.id].buffer)] -= 1
+        last = len(self.lowering.steps) - 1
+        if last >= 0:
+            self.program.names += [Named(name, self.places[v.id], last) for v in node.outputs for name in v.names]
+
+    def _alias(self, node: Node, way: Implementation) -> bool:
+        free = all(v.id not in self.places and v.id not in self.parents for v in node.outputs)
+        if not is_view(way) or not free:
+            return False
+        views = way.alias(node, [None if v is None or v.is_constant else self.places[v.id] for v in node.inputs])
+        if views is None:
+            return False
+        for value, view in zip(node.outputs, views, strict=True):
+            self._place(value, view)
+        return True
+
+    def _reuse(self, node: Node, way: Implementation, out: Value) -> bool:
+        """Overwrites an input that dies here."""
+        if out.slot != 0 or out.id in self.parents:
+            return False
+        for slot in way.in_place(node):
+            value = node.inputs[slot] if slot < len(node.inputs) else None
+            if value is None or value.is_constant:
+                continue
+            view = self.places[value.id]
+            wanted = View.dense(view.buffer, out.type, out.storage)
+            if view.buffer.space is Space.arena and view.same_memory(wanted) and self._dies(node, view):
+                self._place(out, wanted)
+                return True
+        return False
+
+    def _dies(self, node: Node, view: View) -> bool:
+        """Whether this node is the last to read the view's buffer, and reads it only as this very view."""
+        views = [self.places[v.id] for v in node.inputs if v is not None and not v.is_constant]
+        same = [v for v in views if v.buffer is view.buffer]
+        return self.pending[id(view.buffer)] == len(same) and all(v.same_memory(view) for v in same)
+
+    def _place(self, value: Value, view: View) -> None:
+        self.places[value.id] = view
+        reads = len(self.graph.consumers(value)) + sum(o.value is value for o in self.graph.outputs)
+        self.pending[id(view.buffer)] = self.pending.get(id(view.buffer), 0) + reads
+

@@ -1,0 +1,38 @@
+"""Graph to program: choice of kernels, step order, shared memory, offsets, and the independent check of the result."""
+
+from __future__ import annotations
+
+from flaot.errors import FlaotError, ProblemList
+from flaot.ir.graph import Graph
+from flaot.kernels.base import Implementation
+from flaot.mapping.choice import choose
+from flaot.plan.program import Program
+from flaot.schedule.assign import assign_memory
+from flaot.schedule.bind import bind, is_view
+from flaot.schedule.order import order_nodes
+from flaot.schedule.validate import validate
+from flaot.targets.cpu import Cpu
+
+
+def choose_all(graph: Graph, chip: Cpu) -> dict[int, Implementation]:
+    """The implementation of every node by node id. Raises every unsupported node at once."""
+    ways: dict[int, Implementation] = {}
+    problems: list[FlaotError] = []
+    for node in graph.nodes():
+        try:
+            ways[node.id] = choose(node, chip)
+        except FlaotError as e:
+            problems.append(e)
+    if problems:
+        raise problems[0] if len(problems) == 1 else ProblemList(problems)
+    return ways
+
+
+def schedule(graph: Graph, chip: Cpu) -> Program:
+    """A validated program for one CPU chip."""
+    ways = choose_all(graph, chip)
+    order = order_nodes(graph, lambda n: is_view(ways[n.id]))
+    program = bind(graph, order, ways, chip)
+    assign_memory(program)
+    validate(program)
+    return program
