@@ -23,6 +23,7 @@ class Lowering:
         self.steps: list[Step] = []
         self._locate = locate
         self._constants: dict[tuple[bytes, int], Buffer] = {}
+        self._stored: dict[int, View] = {}
         self._origin: tuple[str, ...] = ()
         self._op = ""
 
@@ -40,9 +41,12 @@ class Lowering:
             raise InternalError("view of an absent input")
         if value.data is None:
             return self._locate(value)
-        order = value.storage
-        stored = self.constant(value.data.transpose(order), value.type.dtype)
-        return View(stored.buffer, stored.dtype, value.type.shape, dense_strides(value.type.shape, order), stored.offset)
+        if value.id not in self._stored:
+            order = value.storage
+            stored = self.constant(value.data.transpose(order), value.type.dtype)
+            strides = dense_strides(value.type.shape, order)
+            self._stored[value.id] = View(stored.buffer, stored.dtype, value.type.shape, strides, stored.offset)
+        return self._stored[value.id]
 
     def constant(self, data: np.ndarray, dtype: DType | None = None) -> View:
         array = np.ascontiguousarray(data)
