@@ -90,6 +90,13 @@ F = np.float32
         ),
         ("(float[1,3] x) => (float[2,3] y)", "a = Add(x, z) y = Mul(o, a)", {"z": np.zeros((2, 3), F), "o": np.ones((2, 1), F)}, ["Add"]),
         ("(float[2,3] x) => (float[2,3] y)", "y = Sub(z, x)", {"z": F([0, 0, 0])}, ["Sub"]),
+        # other spellings
+        (
+            "(float[2,3] x) => (float[2,3] y)",
+            "a = Sub(x, k) b = Div(a, p) y = Div(b, j)",
+            {"k": (3,), "p": F([2, -0.125, 1]), "j": F(3)},
+            ["Add", "Mul", "Div"],
+        ),
         # clamps
         ("(float[2,3] x) => (float[2,3] y)", "a = Relu(x) b = Clip(a, l, h) y = Relu(b)", {"l": F(-1), "h": F(2)}, ["Clip"]),
         ("(float[2,3] x) => (float[2,3] y)", "a = Max(x, l) b = Min(h, a) y = Clip(b, l)", {"l": F(0), "h": F([2])}, ["Clip"]),
