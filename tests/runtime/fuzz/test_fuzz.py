@@ -1,0 +1,67 @@
+"""Damaged plans under AddressSanitizer and UBSan: refused, or run without touching memory outside plan, arena and ports."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.plan.programs import plan_of, softmax_of_constant, two_softmaxes
+
+ROOT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc with AddressSanitizer"),
+    pytest.mark.skipif(shutil.which("ninja") is None or shutil.which("cmake") is None, reason="needs cmake and ninja"),
+]
+
+
+@pytest.fixture(scope="module")
+def driver() -> Path:
+    build = ROOT / "build" / "fuzz"
+    subprocess.run(["cmake", "-S", HERE, "-B", build, "-G", "Ninja", "-DCMAKE_C_COMPILER=gcc"], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", build], check=True, capture_output=True)
+    return build / "fuzz"
+
+
+def fuzz(driver: Path, *arguments: object) -> dict[str, int]:
+    """Counts by outcome; fails with the driver's report when it was stopped."""
+    done = subprocess.run([driver, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    words = done.stdout.split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("plans")
+    for name, make in (("a", two_softmaxes), ("b", softmax_of_constant)):
+        (folder / f"{name}.flp").write_bytes(plan_of(make()))
+    return sorted(folder.glob("*.flp"))
+
+
+def test_every_truncation_and_every_bit(driver: Path, plans: list[Path]) -> None:
+    counts = fuzz(driver, "bits", *plans)
+    tried = sum(18 * p.stat().st_size + 1 for p in plans)
+    assert sum(counts.values()) == tried
+    assert counts["ran"] > len(plans) and counts["refused"] > tried // 2
+
+
+def test_random_changes(driver: Path, plans: list[Path]) -> None:
+    seed = os.environ.get("FLAOT_FUZZ_SEED", "1")
+    assert fuzz(driver, "random", 20000, seed, *plans)["ran"] > 0
+
+
+def test_random_changes_of_every_kernel_s_operands(driver: Path, tmp_path: Path) -> None:
+    """Plans recorded from the kernels' own tests. FLAOT_FUZZ_ROUNDS raises the number of changes per plan."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.runtime.fuzz.corpus", "tests/kernels"]
+    subprocess.run(command, cwd=ROOT, env=os.environ | {"FLAOT_CORPUS": str(tmp_path), "PYTHONPATH": str(ROOT)}, capture_output=True)
+    corpus = sorted(p for p in tmp_path.glob("*.flp") if ".avx512." not in p.name)
+    assert len({p.name.split(".")[0] for p in corpus}) > 8
+    fuzz(driver, "random", os.environ.get("FLAOT_FUZZ_ROUNDS", "200"), os.environ.get("FLAOT_FUZZ_SEED", "1"), *corpus)
