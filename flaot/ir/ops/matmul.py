@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flaot.ir.op import Cost, Op, Tolerance, reads, require
+from flaot.ir.op import Cost, Op, OpTypeError, Tolerance, reads, require
+from flaot.ir.ops.conv import Act
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.reading import NodeReader
-from flaot.ir.types import TensorType, broadcast_shapes
+from flaot.ir.types import DType, TensorType, broadcast_shapes
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,8 @@ class _Product(Op):
         try:
             batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
         except ValueError as e:
-            raise self._refuse(e) from None
+            raise OpTypeError(str(e)) from None
         return a, (*batch, m, n)
-
-    def _refuse(self, e: ValueError) -> Exception:
-        from flaot.ir.op import OpTypeError
-
-        return OpTypeError(str(e))
 
     def tolerance(self, inputs: Sequence[TensorType | None]) -> Tolerance:
         a, b = inputs[0], inputs[1]
@@ -68,9 +64,7 @@ class Gemm(_Product):
     trans_b: bool = False
 
     def sizes(self, a: TensorType, b: TensorType) -> tuple[int, int, int, int]:
-        m, k = reversed(a.shape[-2:]) if self.trans_a else a.shape[-2:]
-        k2, n = reversed(b.shape[-2:]) if self.trans_b else b.shape[-2:]
-        return m, k, k2, n
+        return _sizes(a, b, self.trans_a, self.trans_b)
 
     def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
         a, shape = self.check(inputs)
@@ -81,6 +75,42 @@ class Gemm(_Product):
             fits = c.rank <= 2 and all(d in (1, y) for d, y in zip(c.shape[::-1], shape[::-1], strict=False))
             require(fits, f"C of shape {list(c.shape)} does not broadcast to the result's {list(shape)}")
         return (a.with_shape(shape),)
+
+
+@dataclass(frozen=True)
+class FusedMatMul(_Product):
+    """act(scale op(A) op(B) + bias + residual), with inputs A, B, bias [N] and residual; the last two may be None.
+
+    A, B are matrices or stacks of them as in MatMul, ``trans_a`` and ``trans_b`` exchange their last two axes; the residual has the type
+    of the result. Defined by its expansion: Transpose, MatMul, Mul, Add, Add and the ONNX op (or ops) of the activation.
+    """
+
+    trans_a: bool = False
+    trans_b: bool = False
+    scale: float = 1.0
+    act: Act = Act.none
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def sizes(self, a: TensorType, b: TensorType) -> tuple[int, int, int, int]:
+        return _sizes(a, b, self.trans_a, self.trans_b)
+
+    def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+        require(len(inputs) == 4, f"{len(inputs)} inputs; FusedMatMul has 4")
+        a, shape = self.check(inputs)
+        require(a.dtype is DType.float32, f"FusedMatMul of {a.dtype.name}; it takes float32")
+        require(self.act is not Act.prelu, "FusedMatMul has no prelu")
+        y, bias, residual = a.with_shape(shape), inputs[2], inputs[3]
+        require(bias is None or bias == a.with_shape(shape[-1:]), f"bias {bias}; it must be {a.with_shape(shape[-1:])}")
+        require(residual is None or residual == y, f"residual {residual}; it must be {y}")
+        return (y,)
+
+
+def _sizes(a: TensorType, b: TensorType, trans_a: bool, trans_b: bool) -> tuple[int, int, int, int]:
+    (m, k), (k2, n) = a.shape[-2:], b.shape[-2:]
+    m, k = (k, m) if trans_a else (m, k)
+    k2, n = (n, k2) if trans_b else (k2, n)
+    return m, k, k2, n
 
 
 @reads("MatMul")

@@ -1,18 +1,21 @@
-/* Y[b..., m, n] = alpha sum_k A[b..., m, k] B[b..., k, n] + beta C[b..., m, n], any strides: transposition and broadcasting
-   are strides. t: A, B, optional C, Y, all of one rank and type. Sums run over k in order. */
+/* Y[b..., m, n] = act(alpha sum_k A[b..., m, k] B[b..., k, n] + beta C[b..., m, n] + D[b..., m, n]), any strides: transposition and
+   broadcasting are strides. t: A, B, optional C and D, Y, all of one rank and type; act on float32 alone. Sums run over k in order. */
+#include "conv/activation.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
 fl_status fl_matmul_check(const fl_call *c) {
-  if ((c->n_in != 2 && c->n_in != 3) || c->n_out != 1 || c->params_size != sizeof(fl_matmul_params)) return FL_PLAN_PARAMS;
+  if (c->n_in < 2 || c->n_in > 4 || c->n_out != 1 || c->params_size != sizeof(fl_matmul_params)) return FL_PLAN_PARAMS;
   const fl_tensor *a = c->t[0], *b = c->t[1], *y = c->t[c->n_in];
   unsigned r = y->rank;
   if (r < 2 || a->rank != r || b->rank != r || a->dtype != y->dtype || b->dtype != y->dtype) return FL_PLAN_PARAMS;
-  if (c->n_in == 3 && (!fl_same_dims(c->t[2], y) || c->t[2]->dtype != y->dtype)) return FL_PLAN_PARAMS;
+  for (uint32_t i = 2; i < c->n_in; i++)
+    if (!fl_same_dims(c->t[i], y) || c->t[i]->dtype != y->dtype) return FL_PLAN_PARAMS;
   for (unsigned i = 0; i + 2 < r; i++)
     if (a->dims[i] != y->dims[i] || b->dims[i] != y->dims[i]) return FL_PLAN_PARAMS;
   if (a->dims[r - 2] != y->dims[r - 2] || b->dims[r - 1] != y->dims[r - 1] || a->dims[r - 1] != b->dims[r - 2]) return FL_PLAN_PARAMS;
   const fl_matmul_params *p = c->params;
+  if (p->act < 0 || p->act >= FL_ACT_COUNT || (p->act && y->dtype != FL_F32)) return FL_PLAN_PARAMS;
   bool plain = (p->alpha == 0.0f || p->alpha == 1.0f) && (p->beta == 0.0f || p->beta == 1.0f);
   switch (y->dtype) {
   case FL_F32: case FL_F64: return FL_OK;
@@ -21,8 +24,8 @@ fl_status fl_matmul_check(const fl_call *c) {
   }
 }
 
-/* Row `row` of Y in row-major order of all axes but the last; o: element offsets of A, B, C, Y. */
-static void locate(const fl_call *c, int64_t row, int64_t o[4]) {
+/* Row `row` of Y in row-major order of all axes but the last; o: element offsets of the operands. */
+static void locate(const fl_call *c, int64_t row, int64_t o[5]) {
   const fl_tensor *const *t = c->t;
   uint32_t n = c->n_in + 1;
   unsigned r = t[0]->rank;
@@ -35,29 +38,31 @@ static void locate(const fl_call *c, int64_t row, int64_t o[4]) {
   }
 }
 
-#define MATMUL(NAME, T, ACC)                                                                                                     \
+#define MATMUL(NAME, T, ACC, ACT)                                                                                                \
   static void NAME(const fl_call *c, int64_t row) {                                                                              \
     const fl_matmul_params *p = c->params;                                                                                       \
-    const fl_tensor *ta = c->t[0], *tb = c->t[1], *tc = c->t[c->n_in - 1], *ty = c->t[c->n_in];                                  \
+    const fl_tensor *ta = c->t[0], *tb = c->t[1], *ty = c->t[c->n_in];                                                           \
     unsigned r = ty->rank;                                                                                                       \
-    int64_t o[4], ak = ta->strides[r - 1], bk = tb->strides[r - 2];                                                              \
+    int64_t o[5], ak = ta->strides[r - 1], bk = tb->strides[r - 2];                                                              \
     locate(c, row, o);                                                                                                           \
     for (int32_t n = 0; n < ty->dims[r - 1]; n++) {                                                                              \
       const T *a = (const T *)c->p[0] + o[0], *b = (const T *)c->p[1] + o[1] + (int64_t)n * tb->strides[r - 1];                  \
       ACC sum = 0;                                                                                                               \
       for (int64_t k = 0; k < ta->dims[r - 1]; k++) sum += (ACC)a[k * ak] * (ACC)b[k * bk];                                      \
       if (p->alpha != 1.0f) sum = (ACC)((T)p->alpha * (T)sum);                                                                   \
-      if (c->n_in == 3) {                                                                                                        \
-        T add = ((const T *)c->p[2])[o[2] + (int64_t)n * tc->strides[r - 1]];                                                    \
-        sum += p->beta == 1.0f ? (ACC)add : (ACC)((T)p->beta * add);                                                             \
+      for (uint32_t i = 2; i < c->n_in; i++) {                                                                                   \
+        T add = ((const T *)c->p[i])[o[i] + (int64_t)n * c->t[i]->strides[r - 1]];                                               \
+        sum += i > 2 || p->beta == 1.0f ? (ACC)add : (ACC)((T)p->beta * add);                                                    \
       }                                                                                                                          \
-      ((T *)c->p[c->n_in])[o[c->n_in] + (int64_t)n * ty->strides[r - 1]] = (T)sum;                                               \
+      ((T *)c->p[c->n_in])[o[c->n_in] + (int64_t)n * ty->strides[r - 1]] = ACT((T)sum);                                          \
     }                                                                                                                            \
   }
-MATMUL(row_f32, float, float)
-MATMUL(row_f64, double, double)
-MATMUL(row_32, uint32_t, uint32_t)
-MATMUL(row_64, uint64_t, uint64_t)
+#define ACTIVATE(v) fl_activate(p->act, v, p->act_alpha, p->act_beta, 0.0f)
+#define PLAIN(v) (v)
+MATMUL(row_f32, float, float, ACTIVATE)
+MATMUL(row_f64, double, double, PLAIN)
+MATMUL(row_32, uint32_t, uint32_t, PLAIN)
+MATMUL(row_64, uint64_t, uint64_t, PLAIN)
 
 fl_status fl_matmul_generic(const fl_call *c) {
   const fl_tensor *y = c->t[c->n_in];

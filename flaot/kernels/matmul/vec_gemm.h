@@ -115,7 +115,7 @@ static void gemm_segment(const gemm *g, const segment *s, int64_t v0, int64_t v1
 
 /* Rows m0..m1-1 and vectors of columns v0..v1-1 (v0 a panel border). */
 static void gemm_block(const gemm *g, int64_t m0, int64_t m1, int64_t v0, int64_t v1) {
-  int64_t cuts = g->k > KC ? (g->k + KC - 1) / KC : 1, kc = ((g->k + cuts - 1) / cuts + 3) / 4 * 4;
+  int64_t cuts = g->k > KC ? (g->k + KC - 1) / KC : 1, kc = g->k ? ((g->k + cuts - 1) / cuts + 3) / 4 * 4 : 1;
   int64_t mc = g->p->packed ? MC : 2 * MC, blocks = (m1 - m0 + mc - 1) / mc;
   for (int64_t i = 0; i < blocks; i++) {
     segment s = {.m0 = m0 + (m1 - m0) * i / blocks};
@@ -127,7 +127,8 @@ static void gemm_block(const gemm *g, int64_t m0, int64_t m1, int64_t v0, int64_
   }
 }
 
-fl_status FL_NAME(fl_gemm_f32)(const fl_call *c) {
+static fl_status gemm_run(const fl_call *c) {
+  if (((const fl_gemm_f32_params *)c->params)->vl != FL_VL) return FL_PLAN_PARAMS; /* packed for another variant */
   gemm g = gemm_describe(c);
   const fl_tensor *y = c->t[c->n_in];
   int64_t batches = 1, parts = c->parts, b0 = 0, m0 = 0, m1 = g.m, v0 = 0, v1 = g.vectors;

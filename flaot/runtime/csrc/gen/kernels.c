@@ -7,6 +7,7 @@ fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
 fl_status fl_copy_check(const fl_call *c);
+fl_status fl_gemm_f32_check(const fl_call *c);
 fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
@@ -26,6 +27,8 @@ fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
 fl_status fl_conv_transpose_f32_generic(const fl_call *c);
 fl_status fl_copy_generic(const fl_call *c);
+fl_status fl_gemm_f32_avx2(const fl_call *c);
+fl_status fl_gemm_f32_avx512(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
@@ -68,9 +71,13 @@ const fl_kernel fl_kernels[] = {
 #endif
 #ifdef FLAOT_AVX2
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
+  {0x8749d7a6u, FL_ISA_AVX2, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
 #endif
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
+#ifdef FLAOT_AVX512
+  {0xe633b8c8u, FL_ISA_AVX512, fl_gemm_f32_check, fl_gemm_f32_avx512, "gemm_f32.avx512"},
+#endif
   {0xe6fbf824u, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
   {0xeea7053eu, 0, fl_recurrent_check, fl_recurrent_generic, "recurrent.generic"},
   {0xf6f49848u, 0, fl_norm_f32_check, fl_norm_f32_generic, "norm_f32.generic"},

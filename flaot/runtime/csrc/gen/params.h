@@ -56,6 +56,18 @@ typedef struct fl_conv_transpose_f32_params {
   int32_t group;
 } fl_conv_transpose_f32_params;
 
+typedef struct fl_gemm_f32_params {
+  int32_t vl;
+  int32_t nv;
+  int32_t packed;
+  int32_t bias;
+  int32_t residual;
+  float scale;
+  int32_t act;
+  float alpha;
+  float beta;
+} fl_gemm_f32_params;
+
 enum {
   FL_MAP_RELU = 1,
   FL_MAP_SIGMOID = 2,
@@ -138,6 +150,9 @@ typedef struct fl_map_params {
 typedef struct fl_matmul_params {
   float alpha;
   float beta;
+  int32_t act;
+  float act_alpha;
+  float act_beta;
 } fl_matmul_params;
 
 typedef struct fl_maxpool_params {
