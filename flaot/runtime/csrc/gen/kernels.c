@@ -70,8 +70,10 @@ const fl_kernel fl_kernels[] = {
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
 #ifdef FLAOT_AVX2
-  {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
   {0x8749d7a6u, FL_ISA_AVX2, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
+#endif
+#ifdef FLAOT_AVX2
+  {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
 #endif
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
