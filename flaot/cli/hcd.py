@@ -7,6 +7,7 @@ import click
 from flaot.cli import console
 from flaot.cli.options import json_option
 from flaot.hcd import bundled, load_hcd
+from flaot.hcd.document import json_schema
 from flaot.hcd.show import as_json_document, as_lines
 
 EPILOG = """\b
@@ -68,6 +69,12 @@ def validate(names_or_paths: tuple[str, ...], as_json: bool) -> None:
         return
     for hcd in found:
         console.out(f"{hcd.source}: ok ({hcd.name}, {hcd.full.chip.device_type}, digest {hcd.digest.hex()[:16]})")
+
+
+@command.command("schema", epilog="Example:  flaot hcd schema > hcd.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of descriptors, for editors that complete and check YAML."""
+    console.document(json_schema())
 
 
 def warn(sentences: tuple[str, ...]) -> None:

@@ -133,6 +133,7 @@ _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "string_pattern_mismatch": "a word of lower-case letters, digits and _",
     "too_short": "at least one entry",
     "finite_number": "a finite number",
 }

@@ -11,7 +11,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from flaot.hcd.text import describe, nearest
 
-DEVICE_TYPES = ("cpu", "npu", "npu_v3")
 UNIT_KINDS = ("cpu", "fp16", "bf16", "fp32", "int8", "int16", "int4", "attention", "vector")
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 LAYOUTS = ("NCHW", "NHWC", "NHCW")
@@ -62,7 +61,7 @@ _AS_SET = [BeforeValidator(_distinct), PlainSerializer(_sorted)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=1, le=HUGE)]
 Rate = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
-DeviceType = Annotated[str, BeforeValidator(one_of(DEVICE_TYPES)), Word(*DEVICE_TYPES)]
+DeviceType = Annotated[str, Field(pattern="^[a-z][a-z0-9_]{0,63}$")]
 Kind = Annotated[str, BeforeValidator(one_of(UNIT_KINDS)), Word(*UNIT_KINDS)]
 DTypeName = Annotated[str, BeforeValidator(_dtype), Word(*DTYPES)]
 LayoutName = Annotated[str, BeforeValidator(one_of(LAYOUTS)), Word(*LAYOUTS)]
@@ -84,7 +83,9 @@ class Chip(Section):
     """What the chip is."""
 
     name: Text = Field(description="name of the chip, as messages and plans show it")
-    device_type: DeviceType = Field(description="device family; decides which target executes it")
+    device_type: DeviceType = Field(
+        description="device family, such as cpu or npu: lower-case letters, digits and _; decides which target executes it"
+    )
     vendor: Text | None = Field(default=None, description="who makes it")
     version: Text | None = Field(default=None, description="version of this description, in quotes when it has fewer than two dots")
     revision: Text | None = Field(default=None, description="silicon revision")

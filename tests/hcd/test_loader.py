@@ -46,7 +46,8 @@ CASES = [
     ("size_kb: 4096", "size_kb: 18446744073709551616", "more than 18 digits"),
     ("enabled: true", "enabled: 1", "found the number 1, expected true or false"),
     ("version: 2.1.0", "version: 2.1", "expected text (numbers and dates in quotes)"),
-    ("device_type: npu", "device_type: nqu", "found 'nqu'; did you mean 'npu'?"),
+    ("device_type: npu", "device_type: N P U", "found 'N P U', expected a word of lower-case letters, digits and _"),
+    ("torch.float16", "torch.flot16", "found 'flot16'; did you mean 'float16'?"),
     (
         "default_layout: NHWC",
         "default_layout: NHCW",
@@ -142,3 +143,9 @@ def test_look_up(tmp_path):
         with pytest.raises(FlaotError) as e:
             load_hcd(bad)
         assert e.value.exit_code == 8
+
+
+def test_a_device_type_of_another_vendor_is_a_valid_descriptor_without_a_target():
+    hcd = load(MINIMAL.replace("device_type: npu", "device_type: acme_npu").encode(), "acme.hcd")
+    with pytest.raises(UnsupportedError, match="acme_npu.*acme.hcd:1"):
+        cpu_of(hcd)

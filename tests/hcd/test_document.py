@@ -1,0 +1,32 @@
+"""The generated table and JSON Schema agree with what the loader accepts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flaot.hcd.document import BEGIN, END, json_schema, key_table
+from tests.hcd.test_loader import MINIMAL
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "hcd.md"
+
+
+def test_the_table_in_the_manual_is_fresh():
+    table = DOCS.read_text().partition(f"{BEGIN}\n")[2].partition(END)[0]
+    assert table == key_table()
+
+
+def test_the_table_lists_every_key_of_the_minimal_form():
+    for key in ("compute_units.<name>.peak_gops", "memory.on_chip_cache.size_kb", "constraints.memory_alignment_bytes"):
+        assert f"`{key}`" in key_table()
+
+
+def test_json_schema_accepts_the_minimal_form_and_no_null():
+    schema = json_schema()
+    assert "null" not in str(schema)
+    assert "torch.float16" in str(schema)
+    jsonschema = pytest.importorskip("jsonschema")
+    from flaot.hcd.text import parse
+
+    jsonschema.validate(parse(MINIMAL.encode(), "x").plain(), schema)
