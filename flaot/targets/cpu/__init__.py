@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flaot.errors import UnsupportedError
+from flaot.plan.fields import ISA_BITS
+from flaot.plan.program import DeviceRecord
 
 if TYPE_CHECKING:
     from flaot.hcd import Hcd
@@ -51,3 +53,8 @@ def cpu_of(hcd: Hcd, precision_high: bool = False) -> Cpu:
     assert hcd.full.constraints is not None and hcd.full.tensor is not None
     alignment = hcd.full.constraints.memory_alignment_bytes or 64
     return Cpu(chip.name, variants_of(isa), alignment, precision_high, hcd.full.tensor.default_layout == "NHWC")
+
+
+def device_record(hcd: Hcd, cpu: Cpu) -> DeviceRecord:
+    """What a plan states about the chip it runs on."""
+    return DeviceRecord(cpu.name, hcd.full.chip.device_type, sum({ISA_BITS[v] for v in cpu.variants}), cpu.alignment)
