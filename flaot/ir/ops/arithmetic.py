@@ -9,7 +9,7 @@ import numpy as np
 from flaot.ir.graph import Value
 from flaot.ir.op import reads
 from flaot.ir.ops.cast import Cast, cast
-from flaot.ir.ops.elementwise import FLOATS, INTS, NUMBERS, UNSIGNED, _Elementwise
+from flaot.ir.ops.elementwise import FLOATS, INTS, NUMBERS, _Elementwise
 from flaot.ir.ops.functions import Sqrt
 from flaot.ir.reading import NodeReader
 from flaot.ir.types import DType
@@ -58,9 +58,9 @@ class Min(_Binary):
 
 @dataclass(frozen=True)
 class Mod(_Binary):
-    """Remainder with the sign of the divisor; integers only."""
+    """Remainder with the sign of the divisor."""
 
-    code, dtypes, work = "mod", INTS, 4
+    code, work = "mod", 4
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ class BitwiseXor(_Bits):
 
 @dataclass(frozen=True)
 class ShiftLeft(_Bits):
-    code, dtypes = "shift_left", UNSIGNED
+    code = "shift_left"
 
 
 @dataclass(frozen=True)
 class ShiftRight(_Bits):
-    code, dtypes = "shift_right", UNSIGNED
+    code = "shift_right"
 
 
 PLAIN = {c.__name__: c for c in (Add, Sub, Mul, Div, BitwiseAnd, BitwiseOr, BitwiseXor)}
@@ -143,10 +143,7 @@ def scalar(r: NodeReader, number: float, dtype: DType) -> Value:
 @reads("Mod")
 def read_mod(r: NodeReader) -> None:
     a, b = r.input(0), r.input(1)
-    as_c = r.int("fmod", 0) != 0
-    if not as_c and a.type.dtype in FLOATS:
-        r.fail(f"Mod of {a.type.dtype.name} without fmod=1; floats need fmod=1")
-    r.result(r.emit(Fmod() if as_c else Mod(), [a, b]))
+    r.result(r.emit(Fmod() if r.int("fmod", 0) else Mod(), [a, b]))
 
 
 @reads("BitShift")

@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear on scales and zero points that broadcast against the input.
+"""QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear on scales and zero points that broadcast against the input.
 
 ONNX's axis and block_size are expressed by the reader: a per-axis scale becomes shape [1, C, 1, 1], a blocked one is repeated.
 """
@@ -12,9 +12,13 @@ import numpy as np
 
 from flaot.ir.graph import Value
 from flaot.ir.op import reads, require
+from flaot.ir.ops.arithmetic import Div, Max, Min, Sub
 from flaot.ir.ops.cast import cast
+from flaot.ir.ops.compare import Equal, Where
 from flaot.ir.ops.elementwise import _Elementwise
 from flaot.ir.ops.expand import Expand
+from flaot.ir.ops.functions import Neg
+from flaot.ir.ops.reduce import ReduceMax, ReduceMin
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.slice import Slice
 from flaot.ir.reading import NodeReader
@@ -95,3 +99,18 @@ def _repeat(r: NodeReader, shape: tuple[int, ...], p: Value, axis: int, block: i
     wide = r.emit(Expand((*head, block, *tail)), [column])
     flat = r.emit(Reshape((*head[:-1], head[-1] * block, *tail)), [wide])
     return flat if head[-1] * block == shape[axis] else r.emit(Slice((axis,), (0,), (1,), (shape[axis],)), [flat])
+
+
+@reads("DynamicQuantizeLinear")
+def read_dynamic(r: NodeReader) -> None:
+    """uint8 over the range of x widened to contain 0; scale 1 for an x of zeros."""
+    x = r.input(0)
+    zero, one = (r.literal(np.array(v, np.float32)) for v in (0.0, 1.0))
+    low = r.emit(Min(), [r.emit(ReduceMin(tuple(range(x.type.rank)), False), [x]), zero])
+    high = r.emit(Max(), [r.emit(ReduceMax(tuple(range(x.type.rank)), False), [x]), zero])
+    width = r.emit(Sub(), [high, low])
+    scale = r.emit(Div(), [width, r.literal(np.array(255.0, np.float32))])
+    scale = r.emit(Where(), [r.emit(Equal(), [width, zero]), one, scale])
+    none = r.literal(np.array(0, np.uint8))
+    offset = r.emit(QuantizeLinear(), [r.emit(Neg(), [low]), scale, none])
+    r.result(r.emit(QuantizeLinear(), [x, scale, offset]), scale, offset)

@@ -62,6 +62,10 @@ def read_space_to_depth(r: NodeReader) -> None:
     x, k = r.input(0), r.int("blocksize")
     if x.type.rank != 4 or k < 1 or x.type.shape[2] % k or x.type.shape[3] % k:
         r.fail(f"blocksize {k} does not divide height and width of shape {list(x.type.shape)}")
+    mode = r.str("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        r.fail(f"mode is '{mode}'; allowed are DCR and CRD")
     n, c, h, w = x.type.shape
-    y = r.emit(Transpose((0, 3, 5, 1, 2, 4)), [r.emit(Reshape((n, c, h // k, k, w // k, k)), [x])])
+    perm = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    y = r.emit(Transpose(perm), [r.emit(Reshape((n, c, h // k, k, w // k, k)), [x])])
     r.result(r.emit(Reshape((n, c * k * k, h // k, w // k)), [y]))

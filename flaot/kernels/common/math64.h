@@ -121,6 +121,12 @@ static inline double fl_fmod(double x, double y) {
   return fl_signed(fl_fmod_steps(fl_fmod_steps(a, m * up) * up, m * up) / up, x);
 }
 
+/* Remainder with the sign of y, zeros included. */
+static inline double fl_mod(double x, double y) {
+  double r = fl_fmod(x, y);
+  return r == 0.0 ? fl_signed(0.0, y) : (r < 0.0) != (y < 0.0) ? r + y : r;
+}
+
 static inline bool fl_is_odd(double y) { return fl_fabs(y) < 9007199254740992.0 && fl_fmod(y, 2.0) != 0.0; }
 
 /* As C's pow; about 1e-13 times the exponent's magnitude. */

@@ -8,6 +8,7 @@ from itertools import accumulate
 from flaot.ir.graph import Node
 from flaot.ir.ops.concat import Concat
 from flaot.ir.ops.expand import Expand
+from flaot.ir.ops.pad import Pad
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.slice import Slice, Split
 from flaot.ir.ops.transpose import Transpose
@@ -51,6 +52,9 @@ class TransposeWay(_Window):
 
     def storage(self, node: Node) -> Storage:
         return Storage.plain
+
+    def input_storage(self, node: Node, slot: int) -> Storage:
+        return Storage.either
 
     def windows(self, node: Node, x: View) -> list[View]:
         assert isinstance(node.op, Transpose)
@@ -120,3 +124,31 @@ class ConcatWay(Implementation):
     def lower(self, node: Node, b: Builder) -> None:
         for slot, part in self.parts(node, b.view(node.outputs[0])).items():
             b.copy(b.view(node.inputs[slot]), part)
+
+
+class PadWay(Implementation):
+    """The inside is a copy (or written by the producer), the border copies of the fill value: two slabs for each axis."""
+
+    op = Pad
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def input_storage(self, node: Node, slot: int) -> Storage:
+        return Storage.either if slot == 0 else Storage.plain
+
+    def parts(self, node: Node, output: View) -> dict[int, View]:
+        assert isinstance(node.op, Pad)
+        for axis, (before, after) in enumerate(zip(node.op.before, node.op.after, strict=True)):
+            output = output.slice(axis, before, output.dims[axis] - before - after)
+        return {0: output}
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op, rest, fill = node.op, b.view(node.outputs[0]), b.view(node.inputs[1])
+        assert isinstance(op, Pad)
+        for axis, (before, after) in enumerate(zip(op.before, op.after, strict=True)):
+            size = rest.dims[axis]
+            for slab in (rest.slice(axis, 0, before), rest.slice(axis, size - after, after)):
+                b.copy(fill.broadcast(slab.dims), slab)
+            rest = rest.slice(axis, before, size - before - after)
+        b.copy(b.view(node.inputs[0]), rest)

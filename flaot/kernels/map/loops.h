@@ -58,6 +58,7 @@
   LOOP2(min_##S, T, T, a < b || a != a ? a : b)                                              \
   LOOP2(prelu_##S, T, T, a < 0 ? b * a : a)                                                  \
   LOOP2(fmod_##S, T, T, fl_fmod(a, b))                                                       \
+  LOOP2(mod_##S, T, T, fl_mod(a, b))                                                         \
   LOOP2(pow_##S, T, T, fl_pow(a, b))                                                         \
   LOOP2(equal_##S, T, uint8_t, a == b)                                                       \
   LOOP2(less_##S, T, uint8_t, a < b)                                                         \
@@ -162,7 +163,10 @@ LOOP1(log_f64, double, double, fl_log(a))
     return FL_OK;                                                                            \
   }
 
-#define SIGNED(S, T, U)                                                                      \
+/* A shift by a negative count or by the width or more leaves only the sign, or nothing. */
+#define SIGNED(S, T, U, BITS)                                                                \
+  LOOP2(shift_left_##S, T, T, b >= 0 && b < BITS ? (U)a << b : 0)                            \
+  LOOP2(shift_right_##S, T, T, a >> (b >= 0 && b < BITS ? b : BITS - 1))                     \
   LOOP1(relu_##S, T, T, a < 0 ? 0 : a)                                                       \
   LOOP1(neg_##S, T, T, (U)0 - (U)a)                                                          \
   LOOP1(abs_##S, T, T, a < 0 ? (U)0 - (U)a : (U)a)                                           \
@@ -173,19 +177,19 @@ LOOP1(log_f64, double, double, fl_log(a))
   INTEGER(S, T, U)
 
 #define UNSIGNED(S, T, U, BITS)                                                              \
+  LOOP2(shift_right_##S, T, T, b < BITS ? (U)a >> b : 0)                                     \
   LOOP1(abs_##S, T, T, a)                                                                    \
   LOOP1(sign_##S, T, T, a > 0 ? 1 : 0)                                                       \
   LOOP2(shift_left_##S, T, T, b < BITS ? (U)a << b : 0)                                      \
-  LOOP2(shift_right_##S, T, T, b < BITS ? (U)a >> b : 0)                                     \
   static T div1_##S(T a, T b) { return (T)(a / b); }                                         \
   static T rem1_##S(T a, T b) { return (T)(a % b); }                                         \
   static T mod1_##S(T a, T b) { return (T)(a % b); }                                         \
   INTEGER(S, T, U)
 
-SIGNED(i8, int8_t, uint32_t)
-SIGNED(i16, int16_t, uint32_t)
-SIGNED(i32, int32_t, uint32_t)
-SIGNED(i64, int64_t, uint64_t)
+SIGNED(i8, int8_t, uint32_t, 8)
+SIGNED(i16, int16_t, uint32_t, 16)
+SIGNED(i32, int32_t, uint32_t, 32)
+SIGNED(i64, int64_t, uint64_t, 64)
 UNSIGNED(u8, uint8_t, uint32_t, 8)
 UNSIGNED(u16, uint16_t, uint32_t, 16)
 UNSIGNED(u32, uint32_t, uint32_t, 32)
@@ -360,15 +364,15 @@ static fl_map_fn map_find_other(uint32_t code, unsigned type) {
   FIND(DIV, OF_FLOATS(div), OF_INTS(div))
   FIND(MAX, OF_FLOATS(max), OF_INTS(max))
   FIND(MIN, OF_FLOATS(min), OF_INTS(min))
-  FIND(MOD, OF_INTS(mod))
+  FIND(MOD, OF_FLOATS(mod), OF_INTS(mod))
   FIND(FMOD, OF_FLOATS(fmod), OF_INTS(fmod))
   FIND(POW, OF_FLOATS(pow), OF_INTS(pow))
   FIND(PRELU, OF_FLOATS(prelu))
   FIND(BIT_AND, OF_INTS(bit_and))
   FIND(BIT_OR, OF_INTS(bit_or))
   FIND(BIT_XOR, OF_INTS(bit_xor))
-  FIND(SHIFT_LEFT, OF_UNSIGNED(shift_left))
-  FIND(SHIFT_RIGHT, OF_UNSIGNED(shift_right))
+  FIND(SHIFT_LEFT, OF_INTS(shift_left))
+  FIND(SHIFT_RIGHT, OF_INTS(shift_right))
   FIND(EQUAL, OF_FLOATS(equal), OF_INTS(equal), [FL_BOOL] = equal_bool)
   FIND(LESS, OF_FLOATS(less), OF_INTS(less))
   FIND(LESS_EQUAL, OF_FLOATS(less_equal), OF_INTS(less_equal))

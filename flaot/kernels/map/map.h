@@ -3,7 +3,7 @@
    register k; the last instruction writes the output. A dense operand is read where it lies, any other is first gathered. */
 #ifndef FLAOT_KERNELS_MAP_H
 #define FLAOT_KERNELS_MAP_H
-#include "flaot/kernel.h"
+#include "common/move.h"
 #include "gen/params.h"
 
 enum { FL_MAP_INSTRS = 64, FL_MAP_REGS = 32, FL_MAP_REG = 32, FL_MAP_ALIGN = 64 };
@@ -44,33 +44,20 @@ static inline uint32_t map_count(const fl_call *c) {
   return (uint32_t)((c->params_size - sizeof(fl_map_params)) / sizeof(fl_map_instr));
 }
 
-/* Copies n elements that start at flat index `first` between a strided tensor and a dense chunk. */
-#define MAP_MOVE(T)                                                                                             \
-  if (out) for (int64_t i = 0; i < n; i++) ((T *)at)[i * stride] = ((const T *)room)[i];                        \
-  else if (stride == 1) for (int64_t i = 0; i < n; i++) ((T *)room)[i] = ((const T *)at)[i];                    \
-  else if (stride == 0) for (int64_t i = 0; i < n; i++) ((T *)room)[i] = *(const T *)at;                        \
-  else for (int64_t i = 0; i < n; i++) ((T *)room)[i] = ((const T *)at)[i * stride]
-
-static inline void map_move(char *at, char *room, int64_t stride, int64_t n, int64_t size, bool out) {
-  switch (size) {
-  case 1: MAP_MOVE(uint8_t); break;
-  case 2: MAP_MOVE(uint16_t); break;
-  case 4: MAP_MOVE(uint32_t); break;
-  default: MAP_MOVE(uint64_t);
-  }
-}
-
 static inline int64_t map_offset(const fl_tensor *t, int64_t row) {
   int64_t offset = 0;
   for (unsigned i = t->rank < 1 ? 0 : t->rank - 1; i-- > 0; row /= t->dims[i]) offset += row % t->dims[i] * t->strides[i];
   return offset;
 }
 
+/* Copies n elements that start at flat index `first` between a strided tensor and its room. */
 static inline void map_walk(const map_operand *o, int64_t inner, int64_t first, int64_t n, bool out) {
   int64_t stride = o->t->rank ? o->t->strides[o->t->rank - 1] : 0, row = first / inner, column = first % inner;
   for (char *room = o->room; n > 0; row++, column = 0) {
     int64_t run = inner - column < n ? inner - column : n;
-    map_move(o->p + (map_offset(o->t, row) + column * stride) * o->size, room, stride, run, o->size, out);
+    char *at = o->p + (map_offset(o->t, row) + column * stride) * o->size;
+    if (out) fl_move(at, stride, room, 1, run, o->size);
+    else fl_move(room, 1, at, stride, run, o->size);
     room += run * o->size, n -= run;
   }
 }

@@ -8,6 +8,10 @@ fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
 fl_status fl_copy_check(const fl_call *c);
 fl_status fl_gemm_f32_check(const fl_call *c);
+fl_status fl_cumsum_check(const fl_call *c);
+fl_status fl_gather_check(const fl_call *c);
+fl_status fl_gather_elements_check(const fl_call *c);
+fl_status fl_gather_nd_check(const fl_call *c);
 fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
@@ -17,6 +21,8 @@ fl_status fl_recurrent_check(const fl_call *c);
 fl_status fl_reduce_check(const fl_call *c);
 fl_status fl_resize_f32_check(const fl_call *c);
 fl_status fl_resize_nearest_check(const fl_call *c);
+fl_status fl_scatter_elements_check(const fl_call *c);
+fl_status fl_scatter_nd_check(const fl_call *c);
 fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
@@ -29,6 +35,10 @@ fl_status fl_conv_transpose_f32_generic(const fl_call *c);
 fl_status fl_copy_generic(const fl_call *c);
 fl_status fl_gemm_f32_avx2(const fl_call *c);
 fl_status fl_gemm_f32_avx512(const fl_call *c);
+fl_status fl_cumsum_generic(const fl_call *c);
+fl_status fl_gather_generic(const fl_call *c);
+fl_status fl_gather_elements_generic(const fl_call *c);
+fl_status fl_gather_nd_generic(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
@@ -40,11 +50,14 @@ fl_status fl_recurrent_generic(const fl_call *c);
 fl_status fl_reduce_generic(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
+fl_status fl_scatter_elements_generic(const fl_call *c);
+fl_status fl_scatter_nd_generic(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
 fl_status fl_topk_generic(const fl_call *c);
 
 const fl_kernel fl_kernels[] = {
   {0x01d2ff1eu, 0, fl_topk_check, fl_topk_generic, "topk.generic"},
+  {0x075ecb78u, 0, fl_scatter_elements_check, fl_scatter_elements_generic, "scatter_elements.generic"},
   {0x095a07f7u, 0, fl_resize_nearest_check, fl_resize_nearest_generic, "resize_nearest.generic"},
 #ifdef FLAOT_AVX512
   {0x13e5cde8u, FL_ISA_AVX512, fl_pool_f32_check, fl_pool_f32_avx512, "pool_f32.avx512"},
@@ -53,7 +66,9 @@ const fl_kernel fl_kernels[] = {
   {0x15311b09u, FL_ISA_AVX2, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx2, "conv_gemm_f32.avx2"},
 #endif
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
+  {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
+  {0x5888d7d8u, 0, fl_cumsum_check, fl_cumsum_generic, "cumsum.generic"},
   {0x58b1d352u, 0, fl_map_check, fl_map_generic, "map.generic"},
   {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
   {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
@@ -66,6 +81,7 @@ const fl_kernel fl_kernels[] = {
 #endif
   {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
   {0x7c115e1au, 0, fl_matmul_check, fl_matmul_generic, "matmul.generic"},
+  {0x7ff82041u, 0, fl_gather_check, fl_gather_generic, "gather.generic"},
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
@@ -75,6 +91,8 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
 #endif
+  {0x90637af5u, 0, fl_gather_elements_check, fl_gather_elements_generic, "gather_elements.generic"},
+  {0xe1558dabu, 0, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
 #ifdef FLAOT_AVX512

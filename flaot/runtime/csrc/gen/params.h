@@ -67,6 +67,15 @@ typedef struct fl_gemm_f32_params {
   float alpha;
   float beta;
 } fl_gemm_f32_params;
+typedef struct fl_cumsum_params {
+  int32_t axis;
+  int32_t exclusive;
+  int32_t reverse;
+} fl_cumsum_params;
+
+typedef struct fl_gather_elements_params {
+  int32_t axis;
+} fl_gather_elements_params;
 
 enum {
   FL_MAP_RELU = 1,
@@ -214,6 +223,15 @@ typedef struct fl_resize_nearest_params {
   int32_t fill[2];
   int32_t table[];
 } fl_resize_nearest_params;
+
+typedef struct fl_scatter_elements_params {
+  int32_t axis;
+  int32_t reduction;
+} fl_scatter_elements_params;
+
+typedef struct fl_scatter_nd_params {
+  int32_t reduction;
+} fl_scatter_nd_params;
 
 typedef struct fl_softmax_f32_params {
   int32_t axis;
