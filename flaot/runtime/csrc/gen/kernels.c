@@ -7,11 +7,11 @@ fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
 fl_status fl_copy_check(const fl_call *c);
-fl_status fl_gemm_f32_check(const fl_call *c);
 fl_status fl_cumsum_check(const fl_call *c);
 fl_status fl_gather_check(const fl_call *c);
 fl_status fl_gather_elements_check(const fl_call *c);
 fl_status fl_gather_nd_check(const fl_call *c);
+fl_status fl_gemm_f32_check(const fl_call *c);
 fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
@@ -33,12 +33,12 @@ fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
 fl_status fl_conv_transpose_f32_generic(const fl_call *c);
 fl_status fl_copy_generic(const fl_call *c);
-fl_status fl_gemm_f32_avx2(const fl_call *c);
-fl_status fl_gemm_f32_avx512(const fl_call *c);
 fl_status fl_cumsum_generic(const fl_call *c);
 fl_status fl_gather_generic(const fl_call *c);
 fl_status fl_gather_elements_generic(const fl_call *c);
 fl_status fl_gather_nd_generic(const fl_call *c);
+fl_status fl_gemm_f32_avx2(const fl_call *c);
+fl_status fl_gemm_f32_avx512(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
@@ -88,10 +88,10 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x8749d7a6u, FL_ISA_AVX2, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
 #endif
+  {0x90637af5u, 0, fl_gather_elements_check, fl_gather_elements_generic, "gather_elements.generic"},
 #ifdef FLAOT_AVX2
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
 #endif
-  {0x90637af5u, 0, fl_gather_elements_check, fl_gather_elements_generic, "gather_elements.generic"},
   {0xe1558dabu, 0, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},

@@ -56,6 +56,16 @@ typedef struct fl_conv_transpose_f32_params {
   int32_t group;
 } fl_conv_transpose_f32_params;
 
+typedef struct fl_cumsum_params {
+  int32_t axis;
+  int32_t exclusive;
+  int32_t reverse;
+} fl_cumsum_params;
+
+typedef struct fl_gather_elements_params {
+  int32_t axis;
+} fl_gather_elements_params;
+
 typedef struct fl_gemm_f32_params {
   int32_t vl;
   int32_t nv;
@@ -67,15 +77,6 @@ typedef struct fl_gemm_f32_params {
   float alpha;
   float beta;
 } fl_gemm_f32_params;
-typedef struct fl_cumsum_params {
-  int32_t axis;
-  int32_t exclusive;
-  int32_t reverse;
-} fl_cumsum_params;
-
-typedef struct fl_gather_elements_params {
-  int32_t axis;
-} fl_gather_elements_params;
 
 enum {
   FL_MAP_RELU = 1,
