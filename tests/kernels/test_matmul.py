@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from flaot.ir.op import OpTypeError
-from flaot.ir.ops.matmul import Gemm, MatMul
+from flaot.ir.ops.conv import Act
+from flaot.ir.ops.matmul import FusedMatMul, Gemm, MatMul
 from flaot.kernels.base import load_all
 from flaot.schedule.evaluate import evaluate
 from tests.kernels.reference import CHIPS, onnx_node
@@ -60,6 +61,33 @@ def test_no_inner_dimension_gives_zeros(chip: str) -> None:
     assert got.shape == (2, 3, 4) and not got.any()
     (got,) = evaluate(Gemm(), [np.zeros((3, 0), np.float32), np.zeros((0, 4), np.float32), np.ones(4, np.float32)], CHIPS[chip])
     assert (got == 1).all()
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("act", [a for a in Act if a is not Act.prelu])
+def test_fused(chip: str, act: Act) -> None:
+    rng = np.random.default_rng(5)
+    names = {Act.sigmoid: "Sigmoid", Act.tanh: "Tanh", Act.gelu: "Gelu", Act.hard_swish: "HardSwish"}
+    for a, b, trans_b, constant in (((2, 3, 50, 40), (40, 37), False, (1, 2)), ((7, 400), (60, 400), True, (1, 2)),
+                                    ((2, 3, 21, 40), (2, 3, 70, 40), True, (2,)), ((2, 3, 90, 40), (2, 3, 40, 9), False, (2,))):
+        x, w = normal(rng, *a), normal(rng, *b)
+        want = np.matmul(x.astype(np.float64), (np.swapaxes(w, -1, -2) if trans_b else w).astype(np.float64)) * 0.125
+        bias, residual = normal(rng, want.shape[-1]), normal(rng, *want.shape)
+        want = (want + bias + residual).astype(np.float32)
+        if act in names:
+            want = onnx_node(names[act], [want])[0]
+        elif act is Act.silu:
+            want = want / (1 + np.exp(-want))
+        elif act is Act.clamp:
+            want = want.clip(-0.5, 0.8)
+        elif act is Act.leaky_relu:
+            want = np.where(want < 0, -0.5 * want, want)
+        elif act is Act.hard_sigmoid:
+            want = (want * np.float32(-0.5) + np.float32(0.8)).clip(0, 1)
+        op = FusedMatMul(trans_b=trans_b, scale=0.125, act=act, alpha=-0.5, beta=0.8)
+        for parts in (1, 2):
+            (got,) = evaluate(op, [x, w, bias, residual], CHIPS[chip], constant=constant, parts=parts)
+            close(got, want, a[-1])
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])

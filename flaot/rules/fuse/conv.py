@@ -139,7 +139,7 @@ class GateIntoConv(Rule):
             gate_node = gate.producer if gate is not None else None
             if gate is None or gate_node is None or gate_node.inputs[0] is not value or gate.type != node.outputs[0].type:
                 continue
-            act = _gated(gate_node.op)
+            act = gated(gate_node.op)
             if act is None:
                 continue
             if len(graph.consumers(gate)) != 1 or graph.is_output(gate):
@@ -153,7 +153,7 @@ class GateIntoConv(Rule):
         return None
 
 
-def _gated(op: Op) -> Act | None:
+def gated(op: Op) -> Act | None:
     """What x * op(x) is."""
     if isinstance(op, Sigmoid):
         return Act.silu
