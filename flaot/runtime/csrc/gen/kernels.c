@@ -12,6 +12,8 @@ fl_status fl_gather_check(const fl_call *c);
 fl_status fl_gather_elements_check(const fl_call *c);
 fl_status fl_gather_nd_check(const fl_call *c);
 fl_status fl_gemm_f32_check(const fl_call *c);
+fl_status fl_grid_sample_f32_check(const fl_call *c);
+fl_status fl_lrn_f32_check(const fl_call *c);
 fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
@@ -23,6 +25,7 @@ fl_status fl_resize_f32_check(const fl_call *c);
 fl_status fl_resize_nearest_check(const fl_call *c);
 fl_status fl_scatter_elements_check(const fl_call *c);
 fl_status fl_scatter_nd_check(const fl_call *c);
+fl_status fl_roi_align_f32_check(const fl_call *c);
 fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
@@ -39,6 +42,8 @@ fl_status fl_gather_elements_generic(const fl_call *c);
 fl_status fl_gather_nd_generic(const fl_call *c);
 fl_status fl_gemm_f32_avx2(const fl_call *c);
 fl_status fl_gemm_f32_avx512(const fl_call *c);
+fl_status fl_grid_sample_f32_generic(const fl_call *c);
+fl_status fl_lrn_f32_generic(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
@@ -52,6 +57,7 @@ fl_status fl_resize_f32_generic(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
 fl_status fl_scatter_elements_generic(const fl_call *c);
 fl_status fl_scatter_nd_generic(const fl_call *c);
+fl_status fl_roi_align_f32_generic(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
 fl_status fl_topk_generic(const fl_call *c);
 
@@ -93,6 +99,9 @@ const fl_kernel fl_kernels[] = {
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
 #endif
   {0xe1558dabu, 0, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
+  {0x8f9080a7u, 0, fl_grid_sample_f32_check, fl_grid_sample_f32_generic, "grid_sample_f32.generic"},
+  {0x9a8d4ee8u, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
+  {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
 #ifdef FLAOT_AVX512

@@ -77,6 +77,18 @@ typedef struct fl_gemm_f32_params {
   float alpha;
   float beta;
 } fl_gemm_f32_params;
+typedef struct fl_grid_sample_f32_params {
+  int32_t mode;
+  int32_t padding;
+  int32_t align_corners;
+} fl_grid_sample_f32_params;
+
+typedef struct fl_lrn_f32_params {
+  int32_t size;
+  float alpha;
+  float beta;
+  float bias;
+} fl_lrn_f32_params;
 
 enum {
   FL_MAP_RELU = 1,
@@ -233,6 +245,12 @@ typedef struct fl_scatter_elements_params {
 typedef struct fl_scatter_nd_params {
   int32_t reduction;
 } fl_scatter_nd_params;
+typedef struct fl_roi_align_f32_params {
+  int32_t sampling;
+  float scale;
+  int32_t half_pixel;
+  int32_t maximum;
+} fl_roi_align_f32_params;
 
 typedef struct fl_softmax_f32_params {
   int32_t axis;

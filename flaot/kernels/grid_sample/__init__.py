@@ -1,0 +1,33 @@
+"""GridSample, any strides."""
+
+from __future__ import annotations
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.grid_sample import MODES, PADDINGS, GridSample
+from flaot.ir.types import DType
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+
+GRID_SAMPLE = Kernel("grid_sample_f32", params=(Param("mode"), Param("padding"), Param("align_corners")))
+
+
+class GridSampleWay(Implementation):
+    op = GridSample
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        dtype = node.outputs[0].type.dtype
+        return None if dtype is DType.float32 else f"GridSample of {dtype.name}; the CPU kernels take float32"
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def input_storage(self, node: Node, slot: int) -> Storage:
+        return Storage.either if slot == 0 else Storage.plain
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op = node.op
+        assert isinstance(op, GridSample)
+        y = b.view(node.outputs[0])
+        b.step(
+            GRID_SAMPLE, [b.view(node.inputs[0]), b.view(node.inputs[1])], [y], parallel=y.elements > 20_000,
+            mode=MODES.index(op.mode), padding=PADDINGS.index(op.padding), align_corners=int(op.align_corners),
+        )

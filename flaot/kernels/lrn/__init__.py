@@ -1,0 +1,27 @@
+"""LRN, any strides."""
+
+from __future__ import annotations
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.lrn import LRN
+from flaot.ir.types import DType
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+
+LRN_F32 = Kernel("lrn_f32", params=(Param("size"), Param("alpha", "f32"), Param("beta", "f32"), Param("bias", "f32")))
+
+
+class LrnWay(Implementation):
+    op = LRN
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        dtype = node.outputs[0].type.dtype
+        return None if dtype is DType.float32 else f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op = node.op
+        assert isinstance(op, LRN)
+        x, y = b.view(node.inputs[0]), b.view(node.outputs[0])
+        b.step(LRN_F32, [x], [y], parallel=x.elements > 20_000, size=op.size, alpha=op.alpha, beta=op.beta, bias=op.bias)

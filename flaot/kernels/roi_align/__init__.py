@@ -1,0 +1,29 @@
+"""RoiAlign, any strides."""
+
+from __future__ import annotations
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.roi_align import RoiAlign
+from flaot.ir.types import DType
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+
+ROI_ALIGN = Kernel("roi_align_f32", params=(Param("sampling"), Param("scale", "f32"), Param("half_pixel"), Param("maximum")))
+
+
+class RoiAlignWay(Implementation):
+    op = RoiAlign
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        dtype = node.outputs[0].type.dtype
+        return None if dtype is DType.float32 else f"RoiAlign of {dtype.name}; the CPU kernels take float32"
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op = node.op
+        assert isinstance(op, RoiAlign)
+        b.step(
+            ROI_ALIGN, [b.view(v) for v in node.inputs], [b.view(node.outputs[0])], parallel=node.outputs[0].type.elements > 5_000,
+            sampling=op.sampling, scale=op.scale, half_pixel=int(op.half_pixel), maximum=int(op.maximum),
+        )
