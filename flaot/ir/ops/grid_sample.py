@@ -25,7 +25,8 @@ class GridSample(Op):
     def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
         x, grid = inputs
         assert x is not None and grid is not None
-        require(x.dtype.is_float and grid.dtype is x.dtype, f"GridSample of {x.dtype.name} at {grid.dtype.name} positions; both must be one float type")
+        same = x.dtype.is_float and grid.dtype is x.dtype
+        require(same, f"GridSample of {x.dtype.name} at {grid.dtype.name} positions; both must be one float type")
         n = x.rank - 2
         require(n in (2, 3), f"GridSample of {x}; rank 4 or 5 is expected")
         require(n == 2 or self.mode != "cubic", "cubic GridSample takes two spatial axes")

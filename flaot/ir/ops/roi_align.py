@@ -29,7 +29,8 @@ class RoiAlign(Op):
         require(x.dtype.is_float and rois.dtype is x.dtype, f"RoiAlign of {x} with rectangles {rois}; both must be one float type")
         require(rois.rank == 2 and rois.shape[1] == 4, f"rectangles {rois}; [R, 4] is expected")
         require(batch == TensorType(DType.int64, rois.shape[:1]), f"batch indices {batch}; int64[{rois.shape[0]}] is expected")
-        require(self.height > 0 and self.width > 0 and self.sampling >= 0, f"RoiAlign to {self.height}x{self.width}, sampling {self.sampling}")
+        ok = self.height > 0 and self.width > 0 and self.sampling >= 0
+        require(ok, f"RoiAlign to {self.height}x{self.width}, sampling {self.sampling}")
         return (x.with_shape((rois.shape[0], x.shape[1], self.height, self.width)),)
 
     def tolerance(self, inputs: Sequence[TensorType | None]) -> Tolerance:

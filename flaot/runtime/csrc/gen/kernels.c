@@ -3,8 +3,10 @@
 
 fl_status fl_arg_check(const fl_call *c);
 fl_status fl_conv_dw_f32_check(const fl_call *c);
+fl_status fl_contract_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
+fl_status fl_conv_s8_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
 fl_status fl_copy_check(const fl_call *c);
 fl_status fl_cumsum_check(const fl_call *c);
@@ -16,6 +18,7 @@ fl_status fl_grid_sample_f32_check(const fl_call *c);
 fl_status fl_lrn_f32_check(const fl_call *c);
 fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
+fl_status fl_matmul_s8_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
 fl_status fl_norm_f32_check(const fl_call *c);
 fl_status fl_pool_f32_check(const fl_call *c);
@@ -31,9 +34,11 @@ fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
 fl_status fl_conv_dw_f32_avx2(const fl_call *c);
 fl_status fl_conv_dw_f32_avx512(const fl_call *c);
+fl_status fl_contract_generic(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
+fl_status fl_conv_s8_generic(const fl_call *c);
 fl_status fl_conv_transpose_f32_generic(const fl_call *c);
 fl_status fl_copy_generic(const fl_call *c);
 fl_status fl_cumsum_generic(const fl_call *c);
@@ -46,6 +51,7 @@ fl_status fl_grid_sample_f32_generic(const fl_call *c);
 fl_status fl_lrn_f32_generic(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
+fl_status fl_matmul_s8_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
 fl_status fl_norm_f32_generic(const fl_call *c);
 fl_status fl_pool_f32_avx2(const fl_call *c);
@@ -71,6 +77,8 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x15311b09u, FL_ISA_AVX2, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx2, "conv_gemm_f32.avx2"},
 #endif
+  {0x22a4fe30u, 0, fl_conv_s8_check, fl_conv_s8_generic, "conv_s8.generic"},
+  {0x24461508u, 0, fl_contract_check, fl_contract_generic, "contract.generic"},
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
   {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
@@ -101,6 +109,7 @@ const fl_kernel fl_kernels[] = {
   {0xe1558dabu, 0, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
   {0x8f9080a7u, 0, fl_grid_sample_f32_check, fl_grid_sample_f32_generic, "grid_sample_f32.generic"},
   {0x9a8d4ee8u, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
+  {0xad419222u, 0, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
   {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},

@@ -1,0 +1,92 @@
+"""Products of 8-bit integers with exact int32 sums: matrices and convolutions, with or without rounding back to 8 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flaot.ir.graph import Node
+from flaot.ir.ops.integer import ConvInteger, QLinearConv, QLinearMatMul, _Conv, _Product
+from flaot.kernels.base import Builder, Implementation, Kernel, Param, Storage
+from flaot.plan.program import View
+
+MATMUL = Kernel("matmul_s8")
+"""Inputs a [.., M, K], b [.., K, N], zeros of a [.., M] and b [.., N], then for 8-bit results scales [.., M] and [.., N] and the result's
+scale and zero [.., M]. All batch dims are those of the output."""
+
+CONV = Kernel(
+    "conv_s8", params=(Param("strides", count=3), Param("pads", count=3), Param("dilations", count=3), Param("group"), Param("bias"))
+)
+"""Inputs x, w, zeros of x [] and w [M], then for 8-bit results scales of x [] and w [M], scale and zero of the result [], and bias [M]."""
+
+
+def _along(b: Builder, view: View | None, like: View, batch: tuple[int, ...], size: int, axis: int) -> View:
+    """A scale or zero point broadcast to [batch..., size]; absent zero points are 0."""
+    if view is None:
+        view = b.constant(np.zeros((), like.dtype.numpy))
+    if len(view.dims) > 1:  # [..., size, 1] or [..., 1, size]
+        view = view.slice(-3 - axis, 0, 1)
+        keep = [i for i in range(len(view.dims)) if i != len(view.dims) - 3 - axis]
+        view = View(view.buffer, view.dtype, tuple(view.dims[i] for i in keep), tuple(view.strides[i] for i in keep), view.offset)
+    return view.broadcast((*batch, size))
+
+
+class MatMulWay(Implementation):
+    op = _Product
+
+    def lower(self, node: Node, b: Builder) -> None:
+        slots = [None if v is None else b.view(v) for v in node.inputs]
+        y = b.view(node.outputs[0])
+        batch, m, n = y.dims[:-2], y.dims[-2], y.dims[-1]
+        linear = isinstance(node.op, QLinearMatMul)
+        a, w = _given(slots[0]), _given(slots[3 if linear else 1])
+        zeros = [_along(b, slots[2], a, batch, m, -2), _along(b, slots[5 if linear else 3], w, batch, n, -1)]
+        inputs = [a.broadcast((*batch, *a.dims[-2:])), w.broadcast((*batch, *w.dims[-2:])), *zeros]
+        if linear:
+            inputs += [_along(b, slots[1], a, batch, m, -2), _along(b, slots[4], w, batch, n, -1)]
+            inputs += [_along(b, slots[6], a, batch, m, -2), _along(b, slots[7], y, batch, m, -2)]
+        b.step(MATMUL, inputs, [y], scratch=4 * n, parallel=_heavy(node))
+
+
+class ConvWay(Implementation):
+    op = _Conv
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def lower(self, node: Node, b: Builder) -> None:
+        op, y = node.op, b.view(node.outputs[0])
+        assert isinstance(op, ConvInteger | QLinearConv)
+        slots = [None if v is None else b.view(v) for v in node.inputs]
+        linear = isinstance(op, QLinearConv)
+        x, w = _given(slots[0]), _given(slots[3 if linear else 1])
+        m, n = w.dims[0], len(op.strides)
+        inputs = [x, w, _one(b, slots[2], x, 1), _one(b, slots[5 if linear else 3], w, m)]
+        if linear:
+            inputs += [_one(b, slots[1], x, 1), _one(b, slots[4], w, m), _one(b, slots[6], x, 1), _one(b, slots[7], y, 1)]
+            inputs += [v for v in slots[8:] if v is not None]
+        b.step(
+            CONV, inputs, [y], parallel=_heavy(node), strides=_three(op.strides, 1), pads=_three(op.pads[:n], 0),
+            dilations=_three(op.dilations, 1), group=op.group, bias=int(linear and slots[8] is not None),
+        )
+
+
+def _given(view: View | None) -> View:
+    assert view is not None
+    return view
+
+
+def _one(b: Builder, view: View | None, like: View, size: int) -> View:
+    """A scale or zero point as [size]."""
+    found = view if view is not None else b.constant(np.zeros((), like.dtype.numpy))
+    return found.reshape((found.elements,)).broadcast((size,))
+
+
+def _three(values: Sequence[int], fill: int) -> tuple[int, ...]:
+    return (*(fill,) * (3 - len(values)), *values)
+
+
+def _heavy(node: Node) -> bool:
+    return node.op.cost(node.input_types, node.output_types).flops > 500_000
+
