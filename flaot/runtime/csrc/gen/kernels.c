@@ -2,8 +2,8 @@
 #include "flaot/kernel.h"
 
 fl_status fl_arg_check(const fl_call *c);
-fl_status fl_conv_dw_f32_check(const fl_call *c);
 fl_status fl_contract_check(const fl_call *c);
+fl_status fl_conv_dw_f32_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_conv_s8_check(const fl_call *c);
@@ -26,15 +26,15 @@ fl_status fl_recurrent_check(const fl_call *c);
 fl_status fl_reduce_check(const fl_call *c);
 fl_status fl_resize_f32_check(const fl_call *c);
 fl_status fl_resize_nearest_check(const fl_call *c);
+fl_status fl_roi_align_f32_check(const fl_call *c);
 fl_status fl_scatter_elements_check(const fl_call *c);
 fl_status fl_scatter_nd_check(const fl_call *c);
-fl_status fl_roi_align_f32_check(const fl_call *c);
 fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
+fl_status fl_contract_generic(const fl_call *c);
 fl_status fl_conv_dw_f32_avx2(const fl_call *c);
 fl_status fl_conv_dw_f32_avx512(const fl_call *c);
-fl_status fl_contract_generic(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
@@ -61,9 +61,9 @@ fl_status fl_recurrent_generic(const fl_call *c);
 fl_status fl_reduce_generic(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
+fl_status fl_roi_align_f32_generic(const fl_call *c);
 fl_status fl_scatter_elements_generic(const fl_call *c);
 fl_status fl_scatter_nd_generic(const fl_call *c);
-fl_status fl_roi_align_f32_generic(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
 fl_status fl_topk_generic(const fl_call *c);
 
@@ -102,15 +102,15 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x8749d7a6u, FL_ISA_AVX2, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
 #endif
+  {0x8f9080a7u, 0, fl_grid_sample_f32_check, fl_grid_sample_f32_generic, "grid_sample_f32.generic"},
   {0x90637af5u, 0, fl_gather_elements_check, fl_gather_elements_generic, "gather_elements.generic"},
+  {0x9a8d4ee8u, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
+  {0xad419222u, 0, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
+  {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
 #ifdef FLAOT_AVX2
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
 #endif
   {0xe1558dabu, 0, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
-  {0x8f9080a7u, 0, fl_grid_sample_f32_check, fl_grid_sample_f32_generic, "grid_sample_f32.generic"},
-  {0x9a8d4ee8u, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
-  {0xad419222u, 0, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
-  {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
 #ifdef FLAOT_AVX512

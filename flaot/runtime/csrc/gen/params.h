@@ -85,6 +85,7 @@ typedef struct fl_gemm_f32_params {
   float alpha;
   float beta;
 } fl_gemm_f32_params;
+
 typedef struct fl_grid_sample_f32_params {
   int32_t mode;
   int32_t padding;
@@ -245,6 +246,13 @@ typedef struct fl_resize_nearest_params {
   int32_t table[];
 } fl_resize_nearest_params;
 
+typedef struct fl_roi_align_f32_params {
+  int32_t sampling;
+  float scale;
+  int32_t half_pixel;
+  int32_t maximum;
+} fl_roi_align_f32_params;
+
 typedef struct fl_scatter_elements_params {
   int32_t axis;
   int32_t reduction;
@@ -253,12 +261,6 @@ typedef struct fl_scatter_elements_params {
 typedef struct fl_scatter_nd_params {
   int32_t reduction;
 } fl_scatter_nd_params;
-typedef struct fl_roi_align_f32_params {
-  int32_t sampling;
-  float scale;
-  int32_t half_pixel;
-  int32_t maximum;
-} fl_roi_align_f32_params;
 
 typedef struct fl_softmax_f32_params {
   int32_t axis;
