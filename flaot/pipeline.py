@@ -22,12 +22,12 @@ from flaot.hcd import Hcd, load_hcd
 from flaot.ir import op as ops
 from flaot.ir.graph import Graph
 from flaot.mapping.layout import Conversion, assign_layouts
-from flaot.plan.program import Program
-from flaot.plan.write import write_plan
+from flaot.plan.program import DeviceRecord, Program
+from flaot.plan.write import isa_bits, write_plan
 from flaot.rewrite import rules_in, run_rules
 from flaot.schedule.build import choose_all, schedule
 from flaot.schedule.evaluate import evaluate
-from flaot.targets.cpu import Cpu, cpu_of, device_record
+from flaot.targets.cpu import Cpu, cpu_of
 
 STAGES = ("read", "canonicalize", "recognise", "fuse", "chain", "layouts")
 """Stages whose graph can be dumped."""
@@ -75,7 +75,8 @@ def compile_model(model: Any, chip: Hcd | str | Path, options: Options | None = 
     conversions = layouts(graph, cpu)
     options.observe("layouts", graph)
     program = schedule(graph, cpu)
-    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(hcd, cpu))
+    device = DeviceRecord(hcd.name, "cpu", isa_bits(cpu.variants), cpu.alignment)
+    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device)
     return Compiled(plan, program, graph, conversions, _report(plan, program, conversions))
 
 
