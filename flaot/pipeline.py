@@ -7,8 +7,9 @@ Fusion comes before layouts: what a kernel absorbs decides which storage it want
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Options:
     """How to compile. ``shapes`` binds inputs (``{"x": (1, 3, 224, 224)}``) and symbols (``{"batch": 1}``);
     ``observe`` is called with every stage's name and graph."""
 
-    shapes: Mapping[str, Sequence[int] | int] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...] | int] = field(default_factory=dict)
     precision: str = "default"
     observe: Callable[[str, Graph], None] = lambda stage, graph: None
 
@@ -112,6 +113,7 @@ def layouts(graph: Graph, cpu: Cpu) -> list[Conversion]:
 def _report(plan: bytes, program: Program, conversions: list[Conversion]) -> dict[str, Any]:
     constants = {id(v.buffer): v.buffer.nbytes for s in program.steps for v in s.inputs if v.buffer.data is not None}
     return {
+        "digest": sha256(plan).hexdigest(),
         "plan_bytes": len(plan),
         "steps": len(program.steps),
         "constants_bytes": sum(constants.values()),

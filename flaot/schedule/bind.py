@@ -116,9 +116,9 @@ class _Binder:
     def _node(self, node: Node) -> None:
         way = self.ways[node.id]
         if not self._alias(node, way):
-            for value in node.outputs:
-                if value.id not in self.places:
-                    self._reuse(node, way, value) or self._locate(value)
+            for made in node.outputs:
+                if made.id not in self.places and not self._reuse(node, way, made):
+                    self._locate(made)
             self.lowering.run(node, way)
         for value in node.inputs:
             if value is not None and value.id in self.places:
