@@ -16,10 +16,6 @@ fl_status fl_gather_nd_check(const fl_call *c);
 fl_status fl_gemm_f32_check(const fl_call *c);
 fl_status fl_grid_sample_f32_check(const fl_call *c);
 fl_status fl_lrn_f32_check(const fl_call *c);
-fl_status fl_cumsum_check(const fl_call *c);
-fl_status fl_gather_check(const fl_call *c);
-fl_status fl_gather_elements_check(const fl_call *c);
-fl_status fl_gather_nd_check(const fl_call *c);
 fl_status fl_map_check(const fl_call *c);
 fl_status fl_matmul_check(const fl_call *c);
 fl_status fl_matmul_s8_check(const fl_call *c);
@@ -53,10 +49,6 @@ fl_status fl_gemm_f32_avx2(const fl_call *c);
 fl_status fl_gemm_f32_avx512(const fl_call *c);
 fl_status fl_grid_sample_f32_generic(const fl_call *c);
 fl_status fl_lrn_f32_generic(const fl_call *c);
-fl_status fl_cumsum_generic(const fl_call *c);
-fl_status fl_gather_generic(const fl_call *c);
-fl_status fl_gather_elements_generic(const fl_call *c);
-fl_status fl_gather_nd_generic(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_matmul_s8_generic(const fl_call *c);
@@ -107,7 +99,6 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
-  {0x90637af5u, 0, fl_gather_elements_check, fl_gather_elements_generic, "gather_elements.generic"},
 #ifdef FLAOT_AVX2
   {0x8749d7a6u, FL_ISA_AVX2, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
 #endif

@@ -85,15 +85,6 @@ typedef struct fl_gemm_f32_params {
   float alpha;
   float beta;
 } fl_gemm_f32_params;
-typedef struct fl_cumsum_params {
-  int32_t axis;
-  int32_t exclusive;
-  int32_t reverse;
-} fl_cumsum_params;
-
-typedef struct fl_gather_elements_params {
-  int32_t axis;
-} fl_gather_elements_params;
 
 typedef struct fl_grid_sample_f32_params {
   int32_t mode;
