@@ -1,7 +1,7 @@
 # Everything runs in .venv, made on first use. Needs Python 3.11+ with venv, make and a C compiler; the rest comes from PyPI.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 CSOURCES := $(shell find flaot -name '*.[ch]') CMakeLists.txt
@@ -19,8 +19,8 @@ demo: $(LIBRARY) ## Compile, run and verify a digit classifier, and show what it
 test: $(LIBRARY) .venv/.dev ## Run the quick tests (the models of FLAOT_MODELS too, when it is set)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q
 
-test-slow: $(LIBRARY) .venv/.dev .venv/.torch ## Run every test, the export samples included
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'slow or not slow'
+test-slow: $(LIBRARY) .venv/.dev .venv/.torch ## Run the slow tests: whole models, cases, export samples, packaging
+	$(BIN)/python -m pytest -n 2 --dist load -q -m slow
 
 lint: .venv/.dev ## Check style, types and generated files
 	$(BIN)/ruff check .
@@ -41,26 +41,28 @@ clean: ## Remove what was built, .venv included
 
 # Stamps: nothing below runs again until the file it depends on changes.
 .venv/.made:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "flaot needs Python 3.11 or newer: make PYTHON=python3.x")'
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "flaot needs Python 3.11 or newer: make PYTHON=python3.x")'
+	@echo "Setting up .venv (once)"
+	@$(PYTHON) -m venv .venv
 	@touch $@
 
 # The package is installed without its library: the build tree below makes that, and rebuilds it incrementally.
 .venv/.core: pyproject.toml | .venv/.made
-	$(PIP) --config-settings=wheel.cmake=false --editable . cmake ninja
+	@$(PIP) --config-settings=wheel.cmake=false --editable . cmake ninja
 	@touch $@
 
 .venv/.dev: .venv/.core
-	$(PIP) --config-settings=wheel.cmake=false --editable '.[dev]'
+	@$(PIP) --config-settings=wheel.cmake=false --editable '.[dev]'
 	@touch $@
 
 # torch first and alone: pip then takes the pinned build and nothing newer.
 .venv/.torch: .venv/.dev
-	$(PIP) torch==2.13.0
-	$(PIP) --config-settings=wheel.cmake=false --editable '.[torch]'
+	@$(PIP) torch==2.13.0
+	@$(PIP) --config-settings=wheel.cmake=false --editable '.[torch]'
 	@touch $@
 
 $(LIBRARY): $(CSOURCES) | .venv/.core
+	@echo "Building the native library"
 	@$(BIN)/cmake -S . -B build -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja > build.log || { cat build.log; exit 1; }
 	@$(BIN)/cmake --build build >> build.log || { cat build.log; exit 1; }
 	@rm -f build.log

@@ -1,0 +1,74 @@
+"""The real models: every one the spine promises compiles, runs and agrees with onnxruntime; the others are refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from flaot.errors import FlaotError
+from tests.models.check import agree, compiled, run
+from tests.models.manifest import folder, models
+
+pytestmark = pytest.mark.skipif(folder() is None, reason="FLAOT_MODELS is not set")
+
+SUPPORTED = [m for m in models().values() if m.supported]
+QUICK_MS = 2.0
+"""Models onnxruntime runs within this many milliseconds are compiled in the quick tests too."""
+
+
+def marked(chip: str) -> list[object]:
+    """The models, the long-running ones marked slow."""
+    quick = {m.name for m in SUPPORTED if m.row["ort"]["ms_1thread"] <= QUICK_MS}
+    return [pytest.param(m.name, id=m.name, marks=[] if m.name in quick and chip == "host" else [pytest.mark.slow]) for m in SUPPORTED]
+
+
+def test_there_are_25_of_them() -> None:
+    assert len(SUPPORTED) == 25
+
+
+@pytest.mark.parametrize("name", marked("host"))
+def test_agrees_on_host(name: str) -> None:
+    model = models()[name]
+    agree(model.path, compiled(model.path, "host", model.shapes), model.feeds())
+
+
+@pytest.mark.parametrize("name", marked("generic_cpu"))
+def test_agrees_on_generic_cpu(name: str) -> None:
+    model = models()[name]
+    agree(model.path, compiled(model.path, "generic_cpu", model.shapes), model.feeds())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [m.name for m in SUPPORTED if m.row["ort"]["ms_1thread"] > QUICK_MS])
+def test_two_threads_give_the_bytes_of_one(name: str) -> None:
+    model = models()[name]
+    plan = compiled(model.path, "host", model.shapes)
+    one, two = run(plan, model.feeds()), run(plan, model.feeds(), threads=2)
+    assert {k: v.tobytes() for k, v in one.items()} == {k: v.tobytes() for k, v in two.items()}
+
+
+REFUSED = {
+    "neg_match_kws_u8": (3, "/inputlayer/Conv"),
+    "neg_superres_ext": (5, "com.microsoft.extensions"),
+    "ddddocr_ocr_dynq": (5, ""),
+    "tashkeel_bilstm_int8": (5, ""),
+    "surfaces_gbr_mlp": (5, "ai.onnx.ml"),
+    "surfaces_knn_trees": (5, "ai.onnx.ml"),
+    "iris_logreg": (5, "ai.onnx.ml"),
+    "kws_m_qdq": (5, ""),
+    "kws_m_qop": (5, ""),
+    "squeezenet_fp16": (5, ""),
+    "mlperf_resnet8_fp16": (5, ""),
+    "mlperf_dscnn_fp16": (5, ""),
+    "silero_vad_v6": (5, ""),
+}
+"""Exit code and a word of the message; a model that starts to compile leaves this table."""
+
+
+@pytest.mark.parametrize("name", sorted(set(models()) - {m.name for m in SUPPORTED}))
+def test_refused_with_a_reason(name: str) -> None:
+    model = models()[name]
+    code, word = REFUSED[name]
+    with pytest.raises(FlaotError) as refusal:
+        compiled(model.path, "host", model.shapes)
+    assert refusal.value.exit_code == code
+    assert word in str(refusal.value)
