@@ -1,6 +1,5 @@
 /* y = blend of x along one or two axes: each output row is a weighted sum of input rows, each output column of that row's columns.
    The table holds, for rows (if any) and then columns, taps x outputs indices and as many weights; index -1 gives the fill value. */
-#include <string.h>
 #include "gen/params.h"
 #include "resize/axes.h"
 
@@ -19,7 +18,7 @@ fl_status fl_resize_f32_check(const fl_call *c) {
 
 static float weight(const int32_t *bits) {
   float f;
-  memcpy(&f, bits, sizeof f);
+  __builtin_memcpy(&f, bits, sizeof f);
   return f;
 }
 

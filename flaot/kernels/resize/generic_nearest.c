@@ -1,5 +1,4 @@
 /* y[row, column] = x[table[row], table[column]] for elements of 1, 2, 4 or 8 bytes; index -1 gives the fill value. */
-#include <string.h>
 #include "gen/params.h"
 #include "resize/axes.h"
 
@@ -18,7 +17,7 @@ fl_status fl_resize_nearest_check(const fl_call *c) {
 #define DEFINE_ROW(NAME, T)                                                                                                      \
   static void NAME(const fl_resize *g, const int32_t *index, const T *x, T *y, const void *fill, bool inside) {                  \
     T other;                                                                                                                     \
-    memcpy(&other, fill, sizeof other);                                                                                          \
+    __builtin_memcpy(&other, fill, sizeof other);                                                                                          \
     for (int32_t o = 0; o < g->out_columns; o++)                                                                                 \
       for (int32_t j = 0; j < g->inner; j++)                                                                                     \
         y[o * g->yc + j * g->yi] = inside && index[o] >= 0 ? x[index[o] * g->xc + j * g->xi] : other;                            \
