@@ -48,3 +48,17 @@ def test_activations(chip: str, act: Act) -> None:
     op = FusedConv((1, 1), (1, 1, 1, 1), (1, 1), 1, act)
     for residual in (False, True):
         agree(case(rng, (1, 16, 9, 11), (35, 16, 3, 3), op, residual=residual), CHIPS[chip])
+
+
+@pytest.mark.parametrize("chip", ["avx2", "avx512"])
+@pytest.mark.parametrize("seed", range(8))
+def test_three_by_three(chip: str, seed: int) -> None:
+    """Shapes Winograd takes."""
+    rng = np.random.default_rng(100 + seed)
+    for _ in range(6):
+        pads = tuple(int(v) for v in rng.integers(0, 4, 4))
+        size = tuple(int(v) for v in rng.integers(3, 21, 2))
+        op = FusedConv((1, 1), pads, (1, 1), 1, Act(int(rng.integers(len(Act)))))
+        ic, oc = (int(v) for v in rng.integers(16, 80, 2))
+        c = case(rng, (int(rng.integers(1, 3)), ic, *size), (oc, ic, 3, 3), op, residual=bool(rng.random() < 0.5))
+        agree(c, CHIPS[chip], int(rng.integers(1, 4)), (int(rng.integers(0, 5)), int(rng.integers(0, 3))), bool(rng.random() < 0.5))

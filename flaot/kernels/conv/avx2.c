@@ -4,3 +4,5 @@
 #define FL_CONV_DW fl_conv_dw_f32_avx2
 #include "conv/vec_dw.h"
 #include "conv/vec_gemm.h"
+#define FL_CONV_WINO fl_conv_wino_f32_avx2
+#include "conv/vec_wino.h"

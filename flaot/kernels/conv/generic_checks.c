@@ -81,3 +81,17 @@ fl_status fl_conv_dw_f32_check(const fl_call *c) {
   if (p->band < 1) return FL_PLAN_PARAMS;
   return dw_scratch(x->dims[1], p->ksize, p->strides, image_of(y).w) <= (int64_t)c->scratch_size ? FL_OK : FL_PLAN_PARAMS;
 }
+
+fl_status fl_conv_wino_f32_check(const fl_call *c) {
+  const fl_conv_wino_f32_params *p = c->params;
+  if (c->params_size != sizeof *p || !operands_fit(c, p->vl, 1, p->residual, p->act)) return FL_PLAN_PARAMS;
+  if ((p->m != 2 && p->m != 4) || p->tiles < 1 || p->tiles > 1 << 12) return FL_PLAN_PARAMS;
+  for (int i = 0; i < 2; i++)
+    if (p->pads[i] < 0 || p->pads[i] > REACH) return FL_PLAN_PARAMS;
+  const fl_tensor *x = c->t[0], *u = c->t[1], *y = c->t[c->n_in];
+  int64_t padded = round_up(y->dims[1], p->vl);
+  const int64_t sizes[] = {p->m + 2, p->m + 2, x->dims[1], padded};
+  if (x->dims[1] < 1 || !product_is(u->dims[0], sizes, 4) || !floats(u, u->dims[0])) return FL_PLAN_PARAMS;
+  if (!vectors_fit(c, padded, p->residual, p->act)) return FL_PLAN_PARAMS;
+  return wino_scratch(x->dims[1], y->dims[1], p->m, p->tiles, p->vl) <= (int64_t)c->scratch_size ? FL_OK : FL_PLAN_PARAMS;
+}

@@ -37,4 +37,12 @@ static inline int64_t dw_scratch(int64_t channels, const int32_t *ksize, const i
   return round_up(channels, 16) * 4 + dw_columns(ksize, strides) * 8 + width * 8;
 }
 
+/* Scratch of conv_wino: zeros (for every channel, and for the widest panel), V and M of `tiles` tiles, tables of tiles. */
+static inline int64_t wino_zeros(int64_t channels) { return channels > 64 ? round_up(channels, 16) : 64; }
+
+static inline int64_t wino_scratch(int64_t in, int64_t out, int64_t m, int64_t tiles, int64_t vl) {
+  int64_t plane = tiles * (round_up(in, vl) + round_up(out, vl)) + 32;
+  return (wino_zeros(in) + (m + 2) * (m + 2) * plane) * 4 + tiles * 16;
+}
+
 #endif

@@ -104,19 +104,6 @@ static void gemm_group(const gemm *g, int64_t group, int64_t v0, int64_t v1, int
     }
 }
 
-/* First vector of panel number `index`. */
-static int64_t panel_start(int64_t vectors, int64_t index) {
-  int64_t v = 0;
-  for (; index > 0 && v < vectors; index--) v += panel_vectors(FL_VL, vectors - v);
-  return v;
-}
-
-static int64_t panel_count(int64_t vectors) {
-  int64_t n = 0;
-  for (int64_t v = 0; v < vectors; n++) v += panel_vectors(FL_VL, vectors - v);
-  return n;
-}
-
 static void gemm_pixels(const gemm *g, int64_t m0, int64_t m1, int64_t g0, int64_t g1, int64_t v0, int64_t v1) {
   int64_t m = m1 - m0, blocks = (m + g->mc - 1) / g->mc;
   for (int64_t b = 0; b < blocks; b++) {

@@ -5,6 +5,7 @@
 #define FLAOT_CONV_VEC_STRIP_H
 #include <stdbool.h>
 #include "common/simd.h"
+#include "conv/image.h"
 
 typedef struct strip {
   const float *const *rows; /* rows[t * rstride + i] + coff: input channels of pixel i under tap t */
@@ -117,6 +118,19 @@ static inline void strip_all(const int vectors, strip *t, int64_t n) {
   t->ahead = (t->ahead / tiles + 15) / 16 * 16;
   if (tall) strip_table[vectors][low + 1](t, 0, tall * (low + 1));
   if (tall < tiles) strip_table[vectors][low](t, tall * (low + 1), n);
+}
+
+/* First vector of panel number `index`. */
+static int64_t panel_start(int64_t vectors, int64_t index) {
+  int64_t v = 0;
+  for (; index > 0 && v < vectors; index--) v += panel_vectors(FL_VL, vectors - v);
+  return v;
+}
+
+static int64_t panel_count(int64_t vectors) {
+  int64_t n = 0;
+  for (int64_t v = 0; v < vectors; n++) v += panel_vectors(FL_VL, vectors - v);
+  return n;
 }
 
 #endif

@@ -8,6 +8,7 @@ fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_conv_s8_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
+fl_status fl_conv_wino_f32_check(const fl_call *c);
 fl_status fl_copy_check(const fl_call *c);
 fl_status fl_cumsum_check(const fl_call *c);
 fl_status fl_gather_check(const fl_call *c);
@@ -40,6 +41,8 @@ fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
 fl_status fl_conv_s8_generic(const fl_call *c);
 fl_status fl_conv_transpose_f32_generic(const fl_call *c);
+fl_status fl_conv_wino_f32_avx2(const fl_call *c);
+fl_status fl_conv_wino_f32_avx512(const fl_call *c);
 fl_status fl_copy_generic(const fl_call *c);
 fl_status fl_cumsum_generic(const fl_call *c);
 fl_status fl_gather_generic(const fl_call *c);
@@ -71,6 +74,9 @@ const fl_kernel fl_kernels[] = {
   {0x01d2ff1eu, 0, fl_topk_check, fl_topk_generic, "topk.generic"},
   {0x075ecb78u, 0, fl_scatter_elements_check, fl_scatter_elements_generic, "scatter_elements.generic"},
   {0x095a07f7u, 0, fl_resize_nearest_check, fl_resize_nearest_generic, "resize_nearest.generic"},
+#ifdef FLAOT_AVX2
+  {0x117930ceu, FL_ISA_AVX2, fl_conv_wino_f32_check, fl_conv_wino_f32_avx2, "conv_wino_f32.avx2"},
+#endif
 #ifdef FLAOT_AVX512
   {0x13e5cde8u, FL_ISA_AVX512, fl_pool_f32_check, fl_pool_f32_avx512, "pool_f32.avx512"},
 #endif
@@ -98,6 +104,9 @@ const fl_kernel fl_kernels[] = {
   {0x7ff82041u, 0, fl_gather_check, fl_gather_generic, "gather.generic"},
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
+#endif
+#ifdef FLAOT_AVX512
+  {0xc6bc0c10u, FL_ISA_AVX512, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX2
   {0x8749d7a6u, FL_ISA_AVX2, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
