@@ -14,6 +14,10 @@
 #define FL_UNROLL _Pragma("GCC unroll 32")
 #define FL_NO_UNROLL _Pragma("GCC unroll 1")
 #define FL_FENCE __asm__ volatile("" ::: "memory") /* keeps loads of one unrolled step out of the previous one */
+/* For micro-kernels: sum += a * b in place, and x = *p in every lane, in the order written. Left to itself gcc 12 loads weights
+   anew for each use, lets sums wander between registers and holds two broadcasts at once: a third of the speed. */
+#define FL_FMA(sum, a, b) __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b))
+#define FL_BROADCAST(x, p) __asm__ volatile("vbroadcastss %1, %0" : "=v"(x) : "m"(*(p)))
 
 typedef float vf __attribute__((vector_size(4 * FL_VL)));
 typedef int32_t vi __attribute__((vector_size(4 * FL_VL)));

@@ -7,6 +7,8 @@
 #include "common/simd.h"
 #include "conv/image.h"
 
+enum { STRIP_AHEAD = 1024 }; /* floats by which weights are fetched ahead: hardware prefetch stops at 4 KiB pages */
+
 typedef struct strip {
   const float *const *rows; /* rows[t * rstride + i] + coff: input channels of pixel i under tap t */
   int64_t rstride, coff, taps, run;
@@ -19,16 +21,16 @@ typedef struct strip {
   float lo, hi;
   bool clamp;
   int tail;                 /* lanes of the last vector that exist in y */
-  const float *next;        /* weights of the next strip, fetched ahead in equal parts */
-  int64_t ahead;            /* floats per tile */
 } strip;
 
 FL_INLINE void strip_step(const int MR, const int NV, vf c[][4], const float *const *a, int64_t k, const float *b) {
   vf bv[4];
   FL_UNROLL for (int j = 0; j < NV; j++) bv[j] = v_load(b + j * FL_VL);
+  FL_UNROLL for (int j = 0; j < NV; j += 16 / FL_VL) __builtin_prefetch(b + j * FL_VL + STRIP_AHEAD, 0, 3);
   FL_UNROLL for (int i = 0; i < MR; i++) {
-    vf x = v_set(a[i][k]);
-    FL_UNROLL for (int j = 0; j < NV; j++) c[i][j] += bv[j] * x;
+    vf x;
+    FL_BROADCAST(x, a[i] + k);
+    FL_UNROLL for (int j = 0; j < NV; j++) FL_FMA(c[i][j], bv[j], x);
   }
   FL_FENCE;
 }
@@ -75,8 +77,6 @@ FL_INLINE void strip_end(const int MR, const int NV, const strip *t, const int64
 FL_INLINE void strip_run(const int MR, const int NV, const strip *t, int64_t i0, int64_t i1) {
   FL_NO_UNROLL for (int64_t p = i0; p < i1; p += MR) {
     vf c[8][4];
-    const float *ahead = t->next + p / MR * t->ahead;
-    FL_NO_UNROLL for (int64_t l = 0; l < t->ahead; l += 16) __builtin_prefetch(ahead + l, 0, 2);
     strip_start(MR, NV, t, t->ypix + p, t->rpix + p, c);
     strip_sum(MR, NV, t, p, c);
     strip_end(MR, NV, t, t->ypix + p, c);
@@ -112,10 +112,9 @@ static strip_fn *const strip_table[4][9] = {
 };
 #endif
 
-/* n pixels in tiles of nearly equal height: 49 = 8 x 6 + 1 would cost as much as 54. `ahead` of t is that of all tiles. */
-static inline void strip_all(const int vectors, strip *t, int64_t n) {
+/* n pixels in tiles of nearly equal height: 49 = 8 x 6 + 1 would cost as much as 54. */
+static inline void strip_all(int vectors, const strip *t, int64_t n) {
   int64_t tiles = (n + strip_height[vectors] - 1) / strip_height[vectors], low = n / tiles, tall = n % tiles;
-  t->ahead = (t->ahead / tiles + 15) / 16 * 16;
   if (tall) strip_table[vectors][low + 1](t, 0, tall * (low + 1));
   if (tall < tiles) strip_table[vectors][low](t, tall * (low + 1), n);
 }

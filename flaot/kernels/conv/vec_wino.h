@@ -128,8 +128,7 @@ static void wino_multiply(const wino *w, int64_t points, int64_t n) {
       const float *panel = w->u + (xi * w->vectors + v) * FL_VL * w->x.c;
       strip t = {
         .rows = (const float *const *)w->rows, .coff = xi * w->vs, .taps = 1, .run = w->x.c, .w = panel, .bias = w->zero,
-        .y = w->m + xi * w->ms + v * FL_VL, .ypix = w->mpix, .rpix = w->mpix, .tail = FL_VL, .next = panel + w->x.c * vectors * FL_VL,
-        .ahead = v + vectors < w->v1 || xi + 1 < points ? w->x.c * vectors * FL_VL : 0,
+        .y = w->m + xi * w->ms + v * FL_VL, .ypix = w->mpix, .rpix = w->mpix, .tail = FL_VL,
       };
       strip_all(vectors, &t, n);
       v += vectors;
