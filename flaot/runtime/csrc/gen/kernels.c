@@ -105,9 +105,6 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
-#ifdef FLAOT_AVX512
-  {0xc6bc0c10u, FL_ISA_AVX512, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
-#endif
 #ifdef FLAOT_AVX2
   {0x8749d7a6u, FL_ISA_AVX2, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
 #endif
@@ -116,6 +113,9 @@ const fl_kernel fl_kernels[] = {
   {0x9a8d4ee8u, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
   {0xad419222u, 0, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
   {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
+#ifdef FLAOT_AVX512
+  {0xc6bc0c10u, FL_ISA_AVX512, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
+#endif
 #ifdef FLAOT_AVX2
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
 #endif

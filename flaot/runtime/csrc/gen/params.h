@@ -64,6 +64,17 @@ typedef struct fl_conv_transpose_f32_params {
   int32_t group;
 } fl_conv_transpose_f32_params;
 
+typedef struct fl_conv_wino_f32_params {
+  int32_t vl;
+  int32_t m;
+  int32_t pads[2];
+  int32_t tiles;
+  int32_t residual;
+  int32_t act;
+  float alpha;
+  float beta;
+} fl_conv_wino_f32_params;
+
 typedef struct fl_cumsum_params {
   int32_t axis;
   int32_t exclusive;
@@ -98,16 +109,6 @@ typedef struct fl_lrn_f32_params {
   float beta;
   float bias;
 } fl_lrn_f32_params;
-typedef struct fl_conv_wino_f32_params {
-  int32_t vl;
-  int32_t m;
-  int32_t pads[2];
-  int32_t tiles;
-  int32_t residual;
-  int32_t act;
-  float alpha;
-  float beta;
-} fl_conv_wino_f32_params;
 
 enum {
   FL_MAP_RELU = 1,
