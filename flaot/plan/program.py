@@ -85,6 +85,29 @@ class View:
         assert self.is_dense, "reshape of a strided view"
         return View(self.buffer, self.dtype, dims, dense_strides(dims), self.offset)
 
+    def reshaped(self, dims: tuple[int, ...]) -> View | None:
+        """The same elements, in row-major order of this view, under other dimensions; None when no strides express that."""
+        if self.elements == 0 or math.prod(dims) != self.elements:
+            return None
+        merged: list[list[int]] = []
+        for d, s in zip(self.dims, self.strides, strict=True):
+            if d == 1:
+                continue
+            if merged and merged[-1][1] == d * s:
+                merged[-1] = [merged[-1][0] * d, s]
+            else:
+                merged.append([d, s])
+        strides = [0] * len(dims)
+        for i in reversed(range(len(dims))):
+            if dims[i] == 1:
+                continue
+            if not merged or merged[-1][0] % dims[i]:
+                return None
+            size, strides[i] = merged.pop()
+            if size > dims[i]:
+                merged.append([size // dims[i], strides[i] * dims[i]])
+        return View(self.buffer, self.dtype, dims, tuple(strides), self.offset)
+
     def permute(self, perm: tuple[int, ...]) -> View:
         """Axis i of the result is axis ``perm[i]`` of this view."""
         return View(self.buffer, self.dtype, tuple(self.dims[p] for p in perm), tuple(self.strides[p] for p in perm), self.offset)

@@ -12,9 +12,10 @@ from flaot.ir.ops.pad import Pad
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.slice import Slice, Split
 from flaot.ir.ops.transpose import Transpose
+from flaot.ir.types import channels_last
 from flaot.kernels.base import Builder, Implementation, Kernel, Storage
 from flaot.kernels.common.strides import collapse
-from flaot.plan.program import View
+from flaot.plan.program import Buffer, Space, View
 
 COPY = Kernel("copy", variants=("generic",))
 PARALLEL = 50_000
@@ -93,17 +94,28 @@ class ExpandWay(_Window):
 
 
 class ReshapeWay(Implementation):
-    """Row-major in, row-major out: a copy only where both cannot share memory."""
+    """Another view of the same memory wherever strides can express it, else a copy in row-major order."""
 
     op = Reshape
 
+    def input_storage(self, node: Node, slot: int) -> Storage:
+        x = node.inputs[0]
+        assert x is not None
+        probe = View.dense(Buffer(Space.arena, 0), x.type, channels_last(x.type.rank)) if x.type.rank > 1 else None
+        shown = probe is not None and probe.reshaped(node.outputs[0].type.shape) is not None
+        return Storage.any if shown else Storage.plain
+
     def alias(self, node: Node, inputs: Sequence[View | None]) -> Sequence[View] | None:
-        x = inputs[0]
-        return [x.reshape(node.outputs[0].type.shape)] if x is not None and x.is_dense else None
+        view = inputs[0].reshaped(node.outputs[0].type.shape) if inputs[0] is not None else None
+        return None if view is None else [view]
 
     def lower(self, node: Node, b: Builder) -> None:
-        y = b.view(node.outputs[0])
-        b.copy(b.dense(b.view(node.inputs[0])).reshape(y.dims), y)
+        x, y = b.view(node.inputs[0]), b.view(node.outputs[0])
+        target = y.reshaped(x.dims)
+        if target is not None:
+            b.copy(x, target)
+        else:
+            b.copy(b.dense(x).reshape(y.dims), y)
 
 
 class ConcatWay(Implementation):
