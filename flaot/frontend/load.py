@@ -143,8 +143,18 @@ def check_versions(model: onnx.ModelProto) -> None:
         raise ModelError("the model has no graph")
     if not OLDEST_IR <= model.ir_version <= onnx.IR_VERSION:
         raise ModelError(f"IR version {model.ir_version}; supported are {OLDEST_IR} to {onnx.IR_VERSION}")
+    check_names(model.graph)
     if not model.opset_import:
         raise ModelError(f"no opset_import; supported ai.onnx opsets are {OLDEST_OPSET} to {newest_opset()}")
+
+
+def check_names(graph: onnx.GraphProto) -> None:
+    """protobuf hands strings that are not UTF-8 out as bytes; such names are refused."""
+    infos = [*graph.input, *graph.output, *graph.value_info]
+    names = [graph.name, *(v.name for v in infos), *(t.name for t in graph.initializer), *(t.values.name for t in graph.sparse_initializer)]
+    names += [d.dim_param for v in infos for d in v.type.tensor_type.shape.dim]
+    if not all(isinstance(name, str) for name in names):
+        raise ModelError("a name in the graph is not valid UTF-8")
 
 
 def newest_opset() -> int:

@@ -11,6 +11,7 @@ import onnx
 
 from flaot.errors import FlaotError, ModelError, UnsupportedError, printable
 from flaot.frontend.folding import Emitter
+from flaot.frontend.load import domain_of
 from flaot.frontend.order import label, where
 from flaot.frontend.scope import Missing, Scope
 from flaot.frontend.tensors import Tensors, element_type
@@ -33,7 +34,8 @@ class OnnxNode:
         self._proto, self._scope, self._graph = proto, scope, graph
         self._emitter, self._tensors = emitter, tensors
         self.op_type = proto.op_type
-        self.opset = scope.opsets.get("" if proto.domain == "ai.onnx" else proto.domain, 1)
+        self._domain = domain_of(proto.domain)
+        self.opset = scope.opsets.get(self._domain, 0)
         self.where = where(proto)
         self.origin = (scope.prefix + label(proto),)
         self.n_outputs = _trimmed(proto.output)
@@ -44,12 +46,19 @@ class OnnxNode:
     def _bound_attributes(self) -> dict[str, A]:
         bound = {}
         for a in self._proto.attribute:
+            if not isinstance(a.name, builtins.str):
+                self.fail("the name of an attribute is not valid UTF-8")
             if a.name in bound:
                 self.fail(f"attribute '{printable(a.name)}' is given twice")
             given = self._scope.attributes.get(a.ref_attr_name) if a.ref_attr_name else a
             if given is not None:
                 bound[a.name] = given
         return bound
+
+    def require_import(self) -> None:
+        """Refuses a node whose domain the model does not import."""
+        if self._domain not in self._scope.opsets:
+            self.fail(f"domain '{printable(self._domain or 'ai.onnx')}' is not imported", "add it to the model's opset_import")
 
     # -- attributes ----------------------------------------------------------------------------------------------------
 
@@ -167,6 +176,9 @@ class OnnxNode:
     def literal(self, data: np.ndarray) -> Value:
         self._emitter.check_constant(data.nbytes, self.where)
         return self._graph.add_constant(data)
+
+    def reserve(self, elements: builtins.int) -> None:
+        self._emitter.check_constant(elements, self.where)
 
     def result(self, *values: Value | None) -> None:
         self.results = values

@@ -53,6 +53,9 @@ def ordered(nodes: Sequence[onnx.NodeProto], known: Iterable[str], outer: Callab
     ``known`` are inputs and initializers, ``outer`` tells whether an enclosing graph defines a name.
     Raises ModelError for a name defined twice, an input nobody produces, and cycles.
     """
+    for index, node in enumerate(nodes):
+        if not all(isinstance(s, str) for s in (*node.input, *node.output, node.name, node.op_type, node.domain)):
+            raise ModelError(f"a name of node {index} is not valid UTF-8")
     place = {name: -1 for name in known}
     for index, node in enumerate(nodes):
         for name in node.output:

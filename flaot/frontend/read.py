@@ -24,7 +24,7 @@ from flaot.frontend.load import Source, domain_of, load, opsets
 from flaot.frontend.node import OnnxNode, Skip
 from flaot.frontend.order import ordered, reads, where
 from flaot.frontend.scope import Entry, Missing, Scope
-from flaot.frontend.shapes import Bindings, check_declared, input_types
+from flaot.frontend.shapes import Bindings, check_declared, empty_input_hint, input_types
 from flaot.frontend.tensors import Tensors
 from flaot.ir.graph import Graph, Value
 from flaot.ir.op import READERS, OpTypeError, load_all
@@ -57,8 +57,6 @@ def read(
         source = load(model)
         with ExternalData(source.folder) as files:
             return _Import(source, Tensors(files), evaluate).run(shapes or {})
-    except UnicodeDecodeError:
-        raise ModelError("a name in the model is not valid UTF-8", where=name) from None
     except MemoryError:
         raise LimitError("out of memory while reading the model", where=name) from None
     except ProblemList as e:
@@ -95,6 +93,7 @@ class _Import:
         scope = Scope(opsets(self.model.opset_import))
         self._initializers(proto, scope)
         inputs = [v for v in proto.input if v.name not in scope.pending]
+        _no_twins("inputs", [v.name for v in inputs])
         for info, type in zip(inputs, input_types(inputs, bindings), strict=True):
             scope.names[info.name] = self.graph.add_input(info.name, type)
         if not proto.output:
@@ -128,6 +127,7 @@ class _Import:
 
     def _constant(self, name: str, convert: Callable[[T], tuple[np.ndarray, DType]], proto: T) -> Value:
         data, dtype = convert(proto)
+        self.emitter.allow(data.nbytes)
         return self.graph.add_constant(data, name, dtype=dtype)
 
     # -- one node ------------------------------------------------------------------------------------------------------
@@ -147,7 +147,9 @@ class _Import:
                 self.problems.append(e)
         except ModelError as e:
             self.problems.append(e)
-        except (FlaotError, UnicodeDecodeError, MemoryError):
+        except MemoryError:
+            raise LimitError("out of memory", where=where(proto)) from None
+        except FlaotError:
             raise
         except Exception as e:
             raise InternalError(f"reading fails with {type(e).__name__}: {e}", where=where(proto)) from e
@@ -169,6 +171,7 @@ class _Import:
         if reader is None:
             self._no_reader(proto, domain, id(proto) in self.live or not scope.is_main)
             raise Skip
+        node.require_import()
         reader(node)
         if node.results is None:
             raise InternalError("the reader of this operator declares no result", where=node.where)
@@ -239,12 +242,9 @@ class _Import:
     # -- results -------------------------------------------------------------------------------------------------------
 
     def _outputs(self, scope: Scope) -> None:
-        names: set[str] = set()
+        _no_twins("outputs", [o.name for o in self.model.graph.output])
         for info in self.model.graph.output:
             shown = printable(info.name)
-            if info.name in names:
-                raise ModelError(f"two graph outputs are named '{shown}'")
-            names.add(info.name)
             try:
                 value = scope.find(info.name)
             except KeyError:
@@ -267,10 +267,18 @@ class _Import:
                 error.what += f" (nor in {more} more node{'s' if more > 1 else ''})"
             self.problems.append(error)
         problems = sorted(self.problems, key=lambda e: e.exit_code)
+        if problems:
+            problems[-1].hint = problems[-1].hint or empty_input_hint({v.name: v.type for v in self.graph.inputs})
         if len(problems) == 1:
             raise problems[0]
         if problems:
             raise ProblemList(problems[:MAX_PROBLEMS])
+
+
+def _no_twins(what: str, names: list[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ModelError(f"two graph {what} are named '{printable(name)}'")
 
 
 def _result(scope: Scope, name: str, where: str) -> Entry:

@@ -1,6 +1,8 @@
 """Static shapes of the graph inputs: declared dimensions joined with what ``--shape`` binds.
 
-A dimension may be a number, a symbol (``batch``; a number below zero is the symbol of that spelling), or unknown (absent, ``?``, 0).
+A dimension may be a number, a symbol (``batch``; a number below zero is the symbol of that spelling), or unknown (absent, ``?``).
+Some exporters write 0 for unknown: it counts as 0 unless ``--shape`` says otherwise.
+
 A binding names an input (all its dimensions) or a symbol (one dimension, everywhere).
 """
 
@@ -16,7 +18,7 @@ from flaot.frontend.tensors import checked_shape, element_type
 from flaot.ir.types import TensorType
 
 Dim = int | str | None
-Bindings = Mapping[str, tuple[int, ...] | int]
+Bindings = Mapping[str, Sequence[int] | int]
 
 
 def declared(info: onnx.ValueInfoProto) -> tuple[int, list[Dim] | None]:
@@ -33,7 +35,7 @@ def declared(info: onnx.ValueInfoProto) -> tuple[int, list[Dim] | None]:
 
 def _dim(d: Any) -> Dim:
     if d.HasField("dim_value"):
-        return int(d.dim_value) if d.dim_value > 0 else str(d.dim_value) if d.dim_value < 0 else None
+        return int(d.dim_value) if d.dim_value >= 0 else str(d.dim_value)
     return d.dim_param if d.dim_param not in ("", "?") else None
 
 
@@ -93,7 +95,7 @@ def _unify(name: str, dims: list[Dim] | None, given: list[int], symbols: dict[st
         raise UsageError(f"{shown}: {len(given)} dimensions, the model declares {len(dims)}: {_text(dims)}")
     for axis, (d, size) in enumerate(zip(dims, given, strict=True)):
         fixed = symbols.setdefault(d, size) if isinstance(d, str) else d
-        if fixed is not None and fixed != size:
+        if fixed not in (None, 0) and fixed != size:
             raise UsageError(f"{shown}: axis {axis} is {size}, expected {fixed} (declared {_text(dims)})")
 
 
@@ -111,6 +113,14 @@ def _describe(info: onnx.ValueInfoProto, dims: list[Dim] | None, symbols: Mappin
     return f"input '{name}' {_text(dims)} has {unknown}; give {' or '.join([' '.join(flags[:-1]), flags[-1]] if flags[:-1] else flags)}"
 
 
+def empty_input_hint(types: Mapping[str, TensorType]) -> str:
+    """What to do about inputs that hold nothing, when reading failed; empty when there are none."""
+    for name, type in types.items():
+        if type.elements == 0:
+            return f"input '{printable(name)}' is declared {list(type.shape)}; give --shape {printable(name)}=... if 0 means unknown"
+    return ""
+
+
 def check_declared(info: onnx.ValueInfoProto, found: TensorType, what: str) -> None:
     """A declared type must not contradict the inferred one in dtype, rank or a static dimension. Raises ModelError."""
     code, dims = declared(info)
@@ -120,6 +130,6 @@ def check_declared(info: onnx.ValueInfoProto, found: TensorType, what: str) -> N
         raise ModelError(f"{what} '{name}' is declared {kind} but is computed as {found}")
     if dims is None:
         return
-    clash = any(isinstance(d, int) and d != size for d, size in zip(dims, found.shape, strict=False))
+    clash = any(isinstance(d, int) and d not in (0, size) for d, size in zip(dims, found.shape, strict=False))
     if len(dims) != found.rank or clash:
         raise ModelError(f"{what} '{name}' is declared {_text(dims)} but is computed as {found}")

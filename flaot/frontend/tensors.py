@@ -81,6 +81,8 @@ class Tensors:
             count = len(getattr(tensor, wanted))
             if count != type.elements:
                 raise ModelError(f"{count} elements of data, {type.elements} needed for {type}")
+            if type.dtype.size < 4:
+                _from_list(np.array(getattr(tensor, wanted)), type.dtype)
         return type
 
     def array(self, tensor: onnx.TensorProto) -> tuple[np.ndarray, DType]:

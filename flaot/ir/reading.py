@@ -68,7 +68,10 @@ class NodeReader(Protocol):
     def emit_many(self, op: Op, inputs: Sequence[Value | None]) -> tuple[Value, ...]: ...
 
     def literal(self, data: np.ndarray) -> Value:
-        """A new constant."""
+        """A new constant. Where its size comes from the model, call :meth:`reserve` before making the array."""
+
+    def reserve(self, elements: int) -> None:
+        """Refuses (exit code 9) arrays of more elements than may be computed at compile time."""
 
     def result(self, *values: Value | None) -> None:
         """Declares the node's outputs in order; call exactly once. None marks an output that is not produced:

@@ -86,7 +86,6 @@ def test_shapes_are_bound(shape: tuple[int | str | None, ...], bind: dict[str, o
     [
         (("batch", 3), {}, ModelError, ["'x'", "batch", "--shape batch=N", "--shape x=N,3"]),
         ((None, 3), {}, ModelError, ["'x'", "--shape x=N,3"]),
-        ((0, 3), {}, ModelError, ["'x'", "--shape x=N,3"]),
         ((2, 3), {"x": (2, 4)}, UsageError, ["axis 1 is 4", "expected 3"]),
         ((2, 3), {"x": (2, 3, 1)}, UsageError, ["3 dimensions", "declares 2"]),
         ((2, 3), {"batch": 1}, UsageError, ["batch", "no such input or symbol", "it has x"]),

@@ -47,6 +47,7 @@ def read_trilu(r: NodeReader) -> None:
     k = 0 if given is None else int(given.reshape(()))
     if x.type.rank < 2:
         r.fail(f"input of shape {list(x.type.shape)}; Trilu takes matrices")
+    r.reserve(x.type.shape[-2] * x.type.shape[-1])
     rows, columns = (np.arange(d) for d in x.type.shape[-2:])
     below = columns[None, :] - rows[:, None]
     keep = below >= k if r.int("upper", 1) else below <= k

@@ -155,6 +155,7 @@ def read_reverse_sequence(r: NodeReader) -> None:
     if lengths.type.shape != (sequences,):
         r.fail(f"lengths of shape {list(lengths.type.shape)}; there are {sequences} sequences")
     thin = [1] * x.type.rank
+    r.reserve(steps)
     t = r.literal(np.arange(steps, dtype=np.int64).reshape([steps if i == time else 1 for i in range(x.type.rank)]))
     thin[batch] = sequences
     n = r.emit(Reshape(tuple(thin)), [lengths])
@@ -175,6 +176,7 @@ def read_one_hot(r: NodeReader) -> None:
     at = r.emit(Reshape((*shape[:axis], 1, *shape[axis:])), [indices])
     size, zero = r.literal(np.array(depth, np.int64)), r.literal(np.array(0, np.int64))
     at = r.emit(Where(), [r.emit(Less(), [at, zero]), r.emit(Add(), [at, size]), at])
+    r.reserve(depth)
     places = np.arange(depth, dtype=np.int64).reshape([depth if i == axis else 1 for i in range(len(shape) + 1)])
     off, on = (r.emit(Reshape(()), [r.emit(Slice((0,), (i,), (1,), (1,)), [values])]) for i in (0, 1))
     r.result(r.emit(Where(), [r.emit(Equal(), [at, r.literal(places)]), on, off]))

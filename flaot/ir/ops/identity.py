@@ -21,5 +21,6 @@ def read_dropout(r: NodeReader) -> None:
         if ratio is None or float(ratio) != 0.0:
             r.unsupported("Dropout in training mode", hint="export the model for inference")
     x = r.input(0)
+    r.reserve(x.type.elements if r.n_outputs > 1 else 0)
     mask = r.literal(np.ones(x.type.shape, np.bool_)) if r.n_outputs > 1 else None
     r.result(x, mask)

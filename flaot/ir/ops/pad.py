@@ -101,6 +101,7 @@ def _mirrored(r: NodeReader, x: Value, mode: str, before: list[int], after: list
             r.fail(f"reflect pad {widest} on an axis of {size}; it must be smaller than the axis")
         if size == 0 and b + a > 0:
             r.fail(f"{mode} pad of an empty axis")
+        r.reserve(b + size + a)
         x = along(r, x, axis, border(mode, b, size, a))
     return x
 

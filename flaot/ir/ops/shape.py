@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from flaot.ir.op import reads
@@ -27,6 +29,7 @@ def read_constant_of_shape(r: NodeReader) -> None:
     shape = [int(d) for d in r.constant(0, "the shape").reshape(-1)]
     if any(d < 0 for d in shape):
         r.fail(f"shape {shape} has a negative dimension")
+    r.reserve(math.prod(d for d in shape if d))
     given = r.array("value")
     value = np.zeros(1, np.float32) if given is None else given.reshape(-1)
     if value.size != 1:
@@ -45,9 +48,13 @@ def read_range(r: NodeReader) -> None:
     if delta == 0:
         r.fail("delta is 0")
     if start.dtype.kind == "f":
-        count = int(np.ceil((float(limit) - float(start)) / float(delta)))
+        exact = (float(limit) - float(start)) / float(delta)
+        if not math.isfinite(exact):
+            r.fail(f"start {start}, limit {limit} and delta {delta} give no count")
+        count = math.ceil(exact)
     else:
         count = -(-(int(limit) - int(start)) // int(delta))
+    r.reserve(count)
     steps = np.arange(max(count, 0)).astype(start.dtype)
     r.result(r.literal(start + steps * delta))
 
@@ -57,5 +64,6 @@ def read_eye_like(r: NodeReader) -> None:
     x = r.type(0)
     if x.rank != 2:
         r.fail(f"input of shape {list(x.shape)}; EyeLike takes rank 2")
+    r.reserve(x.elements)
     eye = r.literal(np.eye(x.shape[0], x.shape[1], r.int("k", 0), np.float32))
     r.result(cast(r, eye, r.dtype("dtype", x.dtype)))
