@@ -48,23 +48,31 @@ def test_two_threads_give_the_bytes_of_one(name: str) -> None:
 
 REFUSED = {
     "neg_match_kws_u8": (3, "/inputlayer/Conv"),
-    "neg_superres_ext": (5, "com.microsoft.extensions"),
-    "ddddocr_ocr_dynq": (5, ""),
-    "tashkeel_bilstm_int8": (5, ""),
+    "neg_superres_ext": (3, "com.microsoft.extensions:DecodeImage"),
+    "ddddocr_ocr_dynq": (3, "com.microsoft:DynamicQuantizeLSTM"),
+    "tashkeel_bilstm_int8": (3, "com.microsoft:DynamicQuantizeLSTM"),
+    "kws_m_qop": (3, "com.microsoft:QLinearAdd"),
     "surfaces_gbr_mlp": (5, "ai.onnx.ml"),
     "surfaces_knn_trees": (5, "ai.onnx.ml"),
     "iris_logreg": (5, "ai.onnx.ml"),
-    "kws_m_qdq": (5, ""),
-    "kws_m_qop": (5, ""),
     "squeezenet_fp16": (5, ""),
     "mlperf_resnet8_fp16": (5, ""),
     "mlperf_dscnn_fp16": (5, ""),
     "silero_vad_v6": (5, ""),
 }
-"""Exit code and a word of the message; a model that starts to compile leaves this table."""
+"""Exit code and a word of the message of what the spine does not promise; a model that starts to compile moves to BEYOND."""
+
+BEYOND = {"kws_m_qdq": 1 / 256}
+"""Models that the spine does not promise and that work all the same, with the step of their quantized output: one is allowed."""
 
 
-@pytest.mark.parametrize("name", sorted(set(models()) - {m.name for m in SUPPORTED}))
+@pytest.mark.parametrize("name", sorted(BEYOND))
+def test_agrees_beyond_the_promise(name: str) -> None:
+    model = models()[name]
+    agree(model.path, compiled(model.path, "host", model.shapes), model.feeds(), step=BEYOND[name])
+
+
+@pytest.mark.parametrize("name", sorted(set(models()) - {m.name for m in SUPPORTED} - set(BEYOND)))
 def test_refused_with_a_reason(name: str) -> None:
     model = models()[name]
     code, word = REFUSED[name]

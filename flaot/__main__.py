@@ -1,0 +1,5 @@
+"""``python -m flaot`` is the ``flaot`` command."""
+
+from flaot.cli.main import main
+
+main()
