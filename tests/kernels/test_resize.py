@@ -65,3 +65,13 @@ def test_three_axes(chip: str) -> None:
 def test_nearest_of_other_dtypes(dtype: type) -> None:
     x = (np.random.default_rng(0).standard_normal((1, 3, 5, 6)) * 40).astype(dtype)
     agree(Resize((1, 3, 10, 12), (1.0, 1.0, 2.0, 2.0)), x, x.repeat(2, 2).repeat(2, 3), "generic")
+
+
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil"])
+def test_ties_of_an_inexact_scale(rounding: str) -> None:
+    for size, wanted in ((20, 6), (14, 1), (14, 19), (18, 39)):
+        x = np.arange(size, dtype=np.float32).reshape(1, 1, 1, size)
+        sizes = np.array([1, 1, 1, wanted])
+        want = onnxruntime("Resize", [x, None, None, sizes], constant=(3,), nearest_mode=rounding)[0]
+        op = Resize(want.shape, (1.0, 1.0, 1.0, float(np.float32(wanted) / np.float32(size))), "nearest", "half_pixel", rounding)
+        agree(op, x, want, "generic")

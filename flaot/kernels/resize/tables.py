@@ -14,6 +14,9 @@ from flaot.ir.ops.resize import Resize
 OUTSIDE = -1
 """Index that stands for the extrapolation value."""
 
+TIE = np.float32(1e-6)
+"""How far a coordinate may be from half way and still be one: what float32 division by the scale leaves of a tie."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -72,7 +75,9 @@ def coordinates(op: Resize, axis: int, size: int) -> np.ndarray:
 
 def _nearest(op: Resize, x: np.ndarray, scale: float) -> np.ndarray:
     half, up = np.float32(0.5), op.nearest == "ceil" or (op.nearest == "simple" and scale < 1)
-    shifted = {"round_prefer_floor": x - half, "round_prefer_ceil": x + half}.get(op.nearest, x)
+    tie = np.floor(x) + half
+    near = np.where(np.abs(x - tie) <= TIE, tie, x)
+    shifted = {"round_prefer_floor": near - half, "round_prefer_ceil": near + half}.get(op.nearest, x)
     result: np.ndarray = np.ceil(shifted) if up or op.nearest == "round_prefer_floor" else np.floor(shifted)
     return result
 
