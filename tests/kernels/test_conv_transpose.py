@@ -43,3 +43,26 @@ def test_random_shapes(seed: int) -> None:
 def test_auto_pad(auto_pad: str) -> None:
     rng = np.random.default_rng(0)
     agree("ConvTranspose", [normal(rng, 1, 3, 6, 7), normal(rng, 3, 5, 4, 3)], strides=[2, 2], auto_pad=auto_pad, constant=(1,))
+
+
+@pytest.mark.parametrize("shape", [((1, 51, 30), (51, 51, 2), 2), ((1, 16, 1, 33), (16, 1, 1, 5), 2), ((2, 8, 5, 6), (8, 1, 4, 4), 4)])
+def test_fast_phases(shape: tuple) -> None:
+    rng = np.random.default_rng(0)
+    x, w, stride = shape
+    n = len(x) - 2
+    strides = [1] * (n - 1) + [stride] if w[2] == 1 and n > 1 else [stride] * n
+    agree("ConvTranspose", [normal(rng, *x), normal(rng, *w)], strides=strides, constant=(1,))
+
+
+def test_variants_use_the_convolution_kernels() -> None:
+    from flaot.ir.graph import Graph
+    from flaot.ir.ops.conv_transpose import ConvTranspose
+    from flaot.ir.types import DType, TensorType
+    from flaot.kernels.conv_transpose.phases import PhasesWay
+    from flaot.mapping.choice import choose
+    from flaot.targets.cpu import Cpu
+
+    graph = Graph()
+    x = graph.add_input("x", TensorType(DType.float32, (1, 64, 30)))
+    node = graph.add_node(ConvTranspose((5,), (0,), (1,), (150,)), [x, graph.add_constant(np.ones((64, 64, 5), np.float32))])
+    assert isinstance(choose(node, Cpu(variants=("generic", "avx2"))), PhasesWay)

@@ -1,4 +1,4 @@
-"""ConvTranspose by the portable kernel, any strides."""
+"""ConvTranspose: by the portable kernel with any strides, or as convolutions of its phases."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from flaot.ir.graph import Node
 from flaot.ir.ops.conv_transpose import ConvTranspose
 from flaot.ir.types import DType
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.conv_transpose import phases
 
 CONV_TRANSPOSE = Kernel(
     "conv_transpose_f32", params=(Param("strides", count=3), Param("begins", count=3), Param("dilations", count=3), Param("group"))
@@ -38,3 +39,6 @@ class PlainWay(Implementation):
             parallel=op.cost(node.input_types, node.output_types).flops > 500_000,
             strides=_three(op.strides, 1), begins=_three(op.begins, 0), dilations=_three(op.dilations, 1), group=op.group,
         )
+
+
+__all__ = ["CONV_TRANSPOSE", "PlainWay", "phases"]
