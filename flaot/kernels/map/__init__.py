@@ -15,7 +15,7 @@ from flaot.kernels.map.codes import Code, Form
 from flaot.plan.program import View
 
 MAP = Kernel(
-    "map", params=(Param("chunk"), Param("registers"), Param("width"), Param("code", "u32", 0)), variants=("generic",), enums=(Code,)
+    "map", params=(Param("chunk"), Param("registers"), Param("width"), Param("code", "u32", 0)), variants=("generic", "avx2", "avx512"), enums=(Code,)
 )
 """``code`` is 8 words per instruction: code, types, destination, three sources, two arguments; see map.h."""
 

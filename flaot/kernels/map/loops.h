@@ -1,5 +1,5 @@
-/* The map kernel's instructions as plain loops, every element type. Included by each variant: integer and float64 results are the same
-   everywhere, float32 comes from here only in the portable variant. */
+/* The map kernel's instructions as plain loops, for every element type. Each variant includes them, compiled for its instruction set:
+   integer results are the same everywhere; float32 comes from here where vec_map.h has nothing faster. */
 #ifndef FLAOT_KERNELS_MAP_LOOPS_H
 #define FLAOT_KERNELS_MAP_LOOPS_H
 #include "common/half.h"
