@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from flaot.ir.graph import Node
+from flaot.ir.op import Op
 from flaot.ir.ops.elementwise import _Elementwise
+from flaot.ir.ops.fused_map import FusedMap, Step
 from flaot.ir.types import DType, TensorType
 from flaot.kernels.base import Builder, Implementation, Kernel, Param, Storage
 from flaot.kernels.common.strides import collapse
@@ -15,7 +17,10 @@ from flaot.kernels.map.codes import Code, Form
 from flaot.plan.program import View
 
 MAP = Kernel(
-    "map", params=(Param("chunk"), Param("registers"), Param("width"), Param("code", "u32", 0)), variants=("generic", "avx2", "avx512"), enums=(Code,)
+    "map",
+    params=(Param("chunk"), Param("registers"), Param("width"), Param("code", "u32", 0)),
+    variants=("generic", "avx2", "avx512"),
+    enums=(Code,),
 )
 """``code`` is 8 words per instruction: code, types, destination, three sources, two arguments; see map.h."""
 
@@ -53,18 +58,17 @@ class Program:
     def lower(self, b: Builder, inputs: Sequence[View], output: View) -> None:
         """Appends the step; inputs are broadcast to the output's dims here."""
         views = collapse([*(v.broadcast(output.dims) for v in inputs), output])
-        chunk = 1024 if self.registers * self.width <= 16 else 512
         self._store_last()
+        chunk = 1024 if self.registers * self.width <= 16 else 512
         b.step(
             MAP, views[:-1], views[-1:], scratch=self._scratch(views, chunk), parallel=output.elements > 50_000,
             chunk=chunk, registers=self.registers, width=self.width, code=[w for i in self.words for w in i],
         )
 
     def _store_last(self) -> None:
-        """The last instruction writes the output; without another it needs no register."""
-        if len(self.words) == 1:
-            self.registers = 0
+        """The last instruction writes the output and needs no register."""
         self.words[-1][2] = 0
+        self.registers = max((w[2] + 1 for w in self.words[:-1]), default=0)
 
     def _scratch(self, views: Sequence[View], chunk: int) -> int:
         sizes = [self.width] * self.registers + [v.dtype.size for v in views if not v.is_dense]
@@ -96,10 +100,8 @@ def compute_type(code: Code, types: Sequence[DType]) -> DType:
     return types[1] if code.form is Form.where else types[0]
 
 
-class MapWay(Implementation):
-    """Any elementwise op is the one-instruction program."""
-
-    op = _Elementwise
+class _MapWay(Implementation):
+    """Any storage; the output may take the place of any operand of its type."""
 
     def storage(self, node: Node) -> Storage:
         return Storage.either
@@ -108,9 +110,34 @@ class MapWay(Implementation):
         out = node.outputs[0].type
         return tuple(i for i, v in enumerate(node.inputs) if v is not None and v.type == out)
 
+    def steps(self, op: Op, inputs: int) -> tuple[Step, ...]:
+        raise NotImplementedError
+
     def lower(self, node: Node, b: Builder) -> None:
-        op, types = node.op, [t.dtype for t in node.input_types if t is not None]
-        assert isinstance(op, _Elementwise)
-        program = Program(types)
-        add_op(program, op, list(range(len(types))), types, [])
+        types = [t.dtype for t in node.input_types if t is not None]
+        steps = self.steps(node.op, len(types))
+        last = {a: i for i, (_, arguments) in enumerate(steps) for a in arguments}
+        program, known, at = Program(types), list(types), list(range(len(types)))
+        for i, (op, arguments) in enumerate(steps):
+            kinds, sources = [known[a] for a in arguments], [at[a] for a in arguments]
+            at.append(add_op(program, op, sources, kinds, [at[a] for a in arguments if last[a] == i]))
+            known.append(op_result(op, kinds))
         program.lower(b, [b.view(v) for v in node.inputs], b.view(node.outputs[0]))
+
+
+class MapWay(_MapWay):
+    """An elementwise op is the one-step program."""
+
+    op = _Elementwise
+
+    def steps(self, op: Op, inputs: int) -> tuple[Step, ...]:
+        assert isinstance(op, _Elementwise)
+        return ((op, tuple(range(inputs))),)
+
+
+class FusedMapWay(_MapWay):
+    op = FusedMap
+
+    def steps(self, op: Op, inputs: int) -> tuple[Step, ...]:
+        assert isinstance(op, FusedMap)
+        return op.steps
