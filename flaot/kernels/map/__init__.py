@@ -39,16 +39,23 @@ class Program:
     registers: int = 0
     width: int = 4
     _free: list[int] = field(default_factory=list)
+    _sizes: dict[int, int] = field(default_factory=dict)
 
     def emit(
         self, code: Code, type: DType, result: DType, sources: Sequence[int], args: Sequence[float] = (), done: Sequence[int] = ()
     ) -> int:
-        """Appends an instruction and returns its register; the registers among ``done`` are not read afterwards."""
-        self._free += sorted({v - REGISTER for v in done if v >= REGISTER}, reverse=True)
+        """Appends an instruction and returns its register; the registers among ``done`` are not read afterwards.
+
+        The result may take the place of one of them, but only of elements of the same size: others lie elsewhere.
+        """
+        free = sorted({v - REGISTER for v in done if v >= REGISTER})
+        self._free += [r for r in free if self._sizes[r] == result.size]
         if not self._free:
             self._free.append(self.registers)
             self.registers += 1
         register = self._free.pop()
+        self._free += [r for r in free if self._sizes[r] != result.size]
+        self._sizes[register] = result.size
         self.width = max(self.width, result.size)
         numbers = [struct.unpack("<I", struct.pack("<f", a))[0] for a in (*args, 0.0, 0.0)][:2]
         kinds = int(type) | (int(result) << 8 if code.form in (Form.cast, Form.quantize) else 0)
