@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,13 @@ from flaot.hcd import Hcd, load_hcd
 from flaot.ir import op as ops
 from flaot.ir.graph import Graph
 from flaot.mapping.layout import Conversion, assign_layouts
-from flaot.plan.program import DeviceRecord, Program
-from flaot.plan.write import isa_bits, write_plan
+from flaot.plan.fields import HEADER
+from flaot.plan.program import Program
+from flaot.plan.write import write_plan
 from flaot.rewrite import rules_in, run_rules
 from flaot.schedule.build import choose_all, schedule
 from flaot.schedule.evaluate import evaluate
-from flaot.targets.cpu import Cpu, cpu_of
+from flaot.targets.cpu import Cpu, cpu_of, device_record
 
 STAGES = ("read", "canonicalize", "recognise", "fuse", "chain", "layouts")
 """Stages whose graph can be dumped."""
@@ -76,8 +76,7 @@ def compile_model(model: Any, chip: Hcd | str | Path, options: Options | None = 
     conversions = layouts(graph, cpu)
     options.observe("layouts", graph)
     program = schedule(graph, cpu)
-    device = DeviceRecord(hcd.name, "cpu", isa_bits(cpu.variants), cpu.alignment)
-    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device)
+    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(hcd, cpu))
     return Compiled(plan, program, graph, conversions, _report(plan, program, conversions))
 
 
@@ -113,8 +112,10 @@ def layouts(graph: Graph, cpu: Cpu) -> list[Conversion]:
 def _report(plan: bytes, program: Program, conversions: list[Conversion]) -> dict[str, Any]:
     constants = {id(v.buffer): v.buffer.nbytes for s in program.steps for v in s.inputs if v.buffer.data is not None}
     return {
-        "digest": sha256(plan).hexdigest(),
+        "digest": plan[HEADER.offset("digest") :][:32].hex(),
         "plan_bytes": len(plan),
+        "inputs": [{"name": p.name, "dtype": p.view.dtype.name, "shape": list(p.view.dims)} for p in program.inputs],
+        "outputs": [{"name": p.name, "dtype": p.view.dtype.name, "shape": list(p.view.dims)} for p in program.outputs],
         "steps": len(program.steps),
         "constants_bytes": sum(constants.values()),
         "relayouts": [c.__dict__ for c in conversions],

@@ -31,12 +31,14 @@ class OpTypeError(ValueError):
 class Tolerance:
     """How far a result may be from the reference: ``|got - want| <= atol * scale + rtol * |want|``.
 
-    ``length`` is the accumulation length by which float32 errors grow; ``scale`` is the caller's magnitude of ``want``.
+    ``length`` is the accumulation length by which float32 errors grow; ``scale`` is the caller's magnitude of ``want``, at least
+    ``magnitude``: the natural range of a bounded function, whose error near 0 is that of its whole range.
     """
 
     rtol: float = 1e-4
     atol: float = 1e-5
     length: int = 1
+    magnitude: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Rounding errors of float32 sums grow like the square root of the number of terms, and those of successive ops add up alike: a value's
 accumulated length is its op's own length plus the largest of its inputs'. The bound is the ops' largest rtol and atol, the latter times
-``max(1, sqrt(length) / 16)``: with the usual atol of 1e-5 that is five standard deviations of such a sum at any length.
+``max(1, sqrt(length) / 16)``: with the usual atol of 1e-5 that is five standard deviations of such a sum at any length. Downstream of
+a bounded function (Sigmoid, Softmax) the scale is at least its natural range, as its error near 0 is that of the whole range.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ HALF_EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 @dataclass(frozen=True)
 class Bound:
-    """Relative and absolute part; the absolute one is multiplied by the tensor's largest magnitude."""
+    """Relative and absolute part; the absolute one is multiplied by the tensor's largest magnitude, at least ``magnitude``."""
 
     rtol: float = 1e-4
     atol: float = 1e-5
+    magnitude: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,16 @@ class _Grown:
     rtol: float = 0.0
     atol: float = 0.0
     length: int = 0
+    magnitude: float = 0.0
 
     def joined(self, other: _Grown) -> _Grown:
-        return _Grown(max(self.rtol, other.rtol), max(self.atol, other.atol), max(self.length, other.length))
+        pairs = ((self.rtol, other.rtol), (self.atol, other.atol), (self.magnitude, other.magnitude))
+        rtol, atol, magnitude = (max(p) for p in pairs)
+        return _Grown(rtol, atol, max(self.length, other.length), magnitude)
 
     @property
     def bound(self) -> Bound:
-        return Bound(self.rtol, self.atol * max(1.0, math.sqrt(self.length) / 16))
+        return Bound(self.rtol, self.atol * max(1.0, math.sqrt(self.length) / 16), self.magnitude)
 
 
 def bounds_of(graph: Graph) -> dict[str, Bound]:
@@ -56,7 +61,7 @@ def bounds_of(graph: Graph) -> dict[str, Bound]:
             if v is not None and v.id in grown:
                 before = before.joined(grown[v.id])
         t = node.op.tolerance(node.input_types)
-        after = before.joined(_Grown(t.rtol, t.atol, before.length + t.length))
+        after = before.joined(_Grown(t.rtol, t.atol, before.length + t.length, t.magnitude))
         for v in node.outputs:
             eps = HALF_EPS.get(v.type.dtype.name, 0.0)
             grown[v.id] = after.joined(_Grown(4 * eps, eps, 0)) if eps else after

@@ -1,4 +1,5 @@
-"""Two arrays under a bound: ``|got - want| <= atol * scale + rtol * |want|``, with scale the largest finite magnitude of want."""
+"""Two arrays under a bound: ``|got - want| <= atol * scale + rtol * |want|``, with scale the largest finite magnitude of want (or the
+bound's magnitude, when that is larger)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, bound: Bound, op: str 
         return _compare_special(name, type, g, w, ~same, op, nodes)
     g, w = np.where(finite, g, 0.0), np.where(finite, w, 0.0)
     error, scale = np.abs(g - w), float(np.abs(w).max())
-    allowed = bound.atol * scale + bound.rtol * np.abs(w)
+    allowed = bound.atol * max(scale, bound.magnitude) + bound.rtol * np.abs(w)
     at = np.unravel_index(int(np.argmax(error - allowed)), error.shape)
     noise = float(np.square(error).sum())
     snr = float(10 * np.log10(np.square(w).sum() / noise)) if noise and scale else None if not noise else -np.inf

@@ -20,17 +20,17 @@ class Relu(_Elementwise):
 class Sigmoid(_Elementwise):
     """1 / (1 + exp(-x))."""
 
-    code, work = "sigmoid", 20
+    code, work, magnitude = "sigmoid", 20, 1.0
 
 
 @dataclass(frozen=True)
 class Tanh(_Elementwise):
-    code, work = "tanh", 20
+    code, work, magnitude = "tanh", 20, 1.0
 
 
 @dataclass(frozen=True)
 class Erf(_Elementwise):
-    code, work = "erf", 20
+    code, work, magnitude = "erf", 20, 1.0
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class HardSigmoid(_Elementwise):
 
     alpha: float
     beta: float
-    code, work = "hard_sigmoid", 4
+    code, work, magnitude = "hard_sigmoid", 4, 1.0
 
     @property
     def arguments(self) -> tuple[float, ...]:
@@ -140,7 +140,7 @@ class Softplus(_Elementwise):
 class Softsign(_Elementwise):
     """x / (1 + |x|)."""
 
-    code, work = "softsign", 8
+    code, work, magnitude = "softsign", 8, 1.0
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class _Elementwise(Op):
     """Operations per element, about."""
     exact: ClassVar[bool] = False
     """True when every correct implementation gives the same bits."""
+    magnitude: ClassVar[float] = 0.0
+    """Natural range of a bounded function, see Tolerance."""
 
     def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
         given = [t for t in inputs if t is not None]
@@ -60,7 +62,7 @@ class _Elementwise(Op):
         return ()
 
     def tolerance(self, inputs: Sequence[TensorType | None]) -> Tolerance:
-        return Tolerance(0.0, 0.0) if self.exact else Tolerance()
+        return Tolerance(0.0, 0.0) if self.exact else Tolerance(magnitude=self.magnitude)
 
     def cost(self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> Cost:
         moved = sum(t.nbytes for t in (*inputs, *outputs) if t is not None)

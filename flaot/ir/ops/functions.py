@@ -95,12 +95,12 @@ class Log(_Transcendental):
 
 @dataclass(frozen=True)
 class Sin(_Transcendental):
-    code = "sin"
+    code, magnitude = "sin", 1.0
 
 
 @dataclass(frozen=True)
 class Cos(_Transcendental):
-    code = "cos"
+    code, magnitude = "cos", 1.0
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class _Recurrent(Op):
 
     def tolerance(self, inputs: Sequence[TensorType | None]) -> Tolerance:
         assert inputs[0] is not None
-        return Tolerance(length=inputs[0].shape[2] + self.hidden)
+        return Tolerance(length=inputs[0].shape[2] + self.hidden, magnitude=1.0)
 
     def cost(self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> Cost:
         moved = sum(t.nbytes for t in (*inputs, *outputs) if t is not None)

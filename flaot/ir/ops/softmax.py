@@ -29,7 +29,7 @@ class _Normaliser(Op):
 
     def tolerance(self, inputs: Sequence[TensorType | None]) -> Tolerance:
         assert inputs[0] is not None
-        return Tolerance(length=inputs[0].shape[self.axis])
+        return Tolerance(length=inputs[0].shape[self.axis], magnitude=1.0)
 
     def cost(self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> Cost:
         return Cost(20 * outputs[0].elements, 2 * outputs[0].nbytes)
