@@ -94,6 +94,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.outputs: list[GraphOutput] = []
         self._dag: nx.MultiDiGraph = nx.MultiDiGraph()
+        self._order: list[Node] | None = None
         self._nodes: dict[int, Node] = {}
         self._uses: dict[int, dict[tuple[int, int], None]] = {}
         self._next = 0
@@ -129,6 +130,7 @@ class Graph:
             Value(self._id(), (names[i],) if i < len(names) and names[i] else (), t, node, i) for i, t in enumerate(types)
         )
         self._nodes[node.id] = node
+        self._order = None
         self._dag.add_node(node.id)
         for slot, value in enumerate(inputs):
             self._connect(node, slot, value)
@@ -144,8 +146,10 @@ class Graph:
 
     def nodes(self) -> list[Node]:
         """All nodes, producers first, ties by creation index."""
-        order = nx.lexicographical_topological_sort(self._dag, key=lambda i: i)
-        return [self._nodes[i] for i in order]
+        if self._order is None:
+            order = nx.lexicographical_topological_sort(self._dag, key=lambda i: i)
+            self._order = [self._nodes[i] for i in order]
+        return list(self._order)
 
     def consumers(self, value: Value) -> list[tuple[Node, int]]:
         """Every (node, input slot) that reads the value, in creation order."""
@@ -203,6 +207,7 @@ class Graph:
         for slot, value in enumerate(node.inputs):
             if value is not None:
                 self._disconnect(node, slot, value)
+        self._order = None
         self._dag.remove_node(node.id)
         del self._nodes[node.id]
 
@@ -225,11 +230,13 @@ class Graph:
         if value is None:
             return
         self._uses.setdefault(value.id, {})[node.id, slot] = None
+        self._order = None
         if value.producer is not None:
             self._dag.add_edge(value.producer.id, node.id, key=(value.slot, slot))
 
     def _disconnect(self, node: Node, slot: int, value: Value) -> None:
         del self._uses[value.id][node.id, slot]
+        self._order = None
         if value.producer is not None:
             self._dag.remove_edge(value.producer.id, node.id, key=(value.slot, slot))
 
@@ -248,9 +255,11 @@ class Patch:
     _new: list[Node] = field(default_factory=list)
     _replace: list[tuple[Value, Value]] = field(default_factory=list)
 
-    def node(self, op: Op, inputs: Sequence[Value | None], names: Sequence[str] = ()) -> Value:
-        """Adds a node and returns its first output; see :attr:`last` for the node itself."""
-        node = self.graph.add_node(op, inputs, names=names, origin=self.origin)
+    def node(
+        self, op: Op, inputs: Sequence[Value | None], names: Sequence[str] = (), origin: tuple[str, ...] | None = None
+    ) -> Value:
+        """Adds a node and returns its first output; see :attr:`last` for the node itself. ``origin`` is the patch's by default."""
+        node = self.graph.add_node(op, inputs, names=names, origin=self.origin if origin is None else origin)
         self._new.append(node)
         return node.outputs[0]
 

@@ -70,7 +70,7 @@ class NodeReader(Protocol):
     def literal(self, data: np.ndarray) -> Value:
         """A new constant. Where its size comes from the model, call :meth:`reserve` before making the array."""
 
-    def reserve(self, elements: int) -> None:
+    def reserve(self, elements: builtins.int) -> None:
         """Refuses (exit code 9) arrays of more elements than may be computed at compile time."""
 
     def result(self, *values: Value | None) -> None:

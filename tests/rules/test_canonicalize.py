@@ -143,6 +143,68 @@ F = np.float32
             {},
             ["Relu", "Transpose"],
         ),
+        (
+            "(float[2,4,5,6] x) => (float[2,4] y)",
+            "a = Transpose<perm=[0,2,3,1]>(x) y = ReduceMax<axes=[1,2],keepdims=0>(a)",
+            {},
+            ["ReduceMax"],
+        ),
+        (
+            "(float[2,4,5,6] x) => (float[6,4] y)",
+            "a = Transpose<perm=[3,0,1,2]>(x) y = ReduceMax<axes=[1,3],keepdims=0>(a)",
+            {},
+            ["ReduceMax", "Transpose"],
+        ),
+        (
+            "(float[2,4,5,6] x) => (float[2,4,6,9] y)",
+            "a = Transpose<perm=[0,2,3,1]>(x) b = Pad(a, p, f) y = Transpose<perm=[0,3,1,2]>(b)",
+            {"p": np.int64([0, 1, 0, 0, 0, 0, 3, 0]), "f": F(2)},
+            ["Pad"],
+        ),
+        # pads
+        (CHANNELS, "c = Pad(x, p) y = Conv<pads=[1,1,0,0]>(c, w)", {"w": (6, 4, 3, 3), "p": np.int64([0, 0, 0, 0, 0, 0, 1, 1])}, ["Conv"]),
+        (
+            CHANNELS,
+            "c = Pad(x, p, f) y = Conv<pads=[1,1,0,0]>(c, w)",
+            {"w": (6, 4, 3, 3), "p": np.int64([0, 0, 0, 0, 0, 0, 1, 1]), "f": F(2)},
+            ["Pad", "Conv"],
+        ),
+        (
+            CHANNELS,
+            "c = Pad(x, p) y = Conv<pads=[1,1,1,1]>(c, w)",
+            {"w": (6, 5, 3, 3), "p": np.int64([0, 1, 0, 0, 0, 0, 0, 0])},
+            ["Pad", "Conv"],
+        ),
+        (
+            "(float[1,2,4,4] x) => (float[1,2,3,3] y)",
+            "c = Pad(x, p) y = MaxPool<kernel_shape=[2,2],strides=[2,2]>(c)",
+            {"p": np.int64([0, 0, 1, 1, 0, 0, 1, 1])},
+            ["Pad", "MaxPool"],
+        ),
+        (
+            "(float[1,2,4,4] x) => (float[1,2,3,3] y)",
+            "c = Pad(x, p, f) y = MaxPool<kernel_shape=[2,2],strides=[2,2]>(c)",
+            {"p": np.int64([0, 0, 1, 1, 0, 0, 1, 1]), "f": F(-np.inf)},
+            ["MaxPool"],
+        ),
+        (
+            "(float[1,2,4,4] x) => (float[1,2,3,3] y)",
+            "c = Pad(x, p) y = AveragePool<kernel_shape=[2,2],strides=[2,2]>(c)",
+            {"p": np.int64([0, 0, 1, 1, 0, 0, 1, 1])},
+            ["AveragePool"],
+        ),
+        (
+            "(float[1,2,4,4] x) => (float[1,2,3,3] y)",
+            "c = Pad(x, p) y = AveragePool<kernel_shape=[3,3],strides=[2,2],pads=[0,0,1,1]>(c)",
+            {"p": np.int64([0, 0, 1, 1, 0, 0, 1, 1])},
+            ["Pad", "AveragePool"],
+        ),
+        (
+            "(float[2,3] x) => (float[5,4] y)",
+            "a = Pad(x, p) y = Pad(a, q)",
+            {"p": np.int64([1, 0, 0, 0]), "q": np.int64([1, 1, 1, 0])},
+            ["Pad"],
+        ),
         # common subexpressions
         (
             "(float[2,3] x) => (float[2,3] y)",

@@ -42,9 +42,14 @@ def finish(graph: Graph, y: Value) -> tuple[Graph, Tracer]:
 @pytest.mark.parametrize(
     ("op", "act", "alpha", "beta"),
     [
-        (Relu(), Act.clamp, 0.0, math.inf), (Clip(0.0, 6.0), Act.clamp, 0.0, 6.0), (Sigmoid(), Act.sigmoid, 0.0, 0.0),
-        (Tanh(), Act.tanh, 0.0, 0.0), (Silu(), Act.silu, 0.0, 0.0), (HardSwish(), Act.hard_swish, 0.0, 0.0),
-        (HardSigmoid(0.2, 0.5), Act.hard_sigmoid, 0.2, 0.5), (LeakyRelu(0.1), Act.leaky_relu, 0.1, 0.0),
+        (Relu(), Act.clamp, 0.0, math.inf),
+        (Clip(0.0, 6.0), Act.clamp, 0.0, 6.0),
+        (Sigmoid(), Act.sigmoid, 0.0, 0.0),
+        (Tanh(), Act.tanh, 0.0, 0.0),
+        (Silu(), Act.silu, 0.0, 0.0),
+        (HardSwish(), Act.hard_swish, 0.0, 0.0),
+        (HardSigmoid(0.2, 0.5), Act.hard_sigmoid, 0.2, 0.5),
+        (LeakyRelu(0.1), Act.leaky_relu, 0.1, 0.0),
     ],
 )
 def test_activation(op: Op, act: Act, alpha: float, beta: float) -> None:

@@ -51,13 +51,20 @@ def absorb(patch: Patch, node: Node, scale: np.ndarray, shift: np.ndarray) -> Va
     x, weights = operand(node, 0), operand(node, 1)
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     old = bias.data.astype(np.float64) if bias is not None and bias.data is not None else np.zeros(len(scale))
-    return patch.node(node.op, [x, _constant(patch, weights, _scaled(node, scale)), _constant(patch, weights, old * scale + shift)])
+    return patch.node(node.op, [x, _constant(patch, weights, _scaled(node, scale)), _bias(patch, weights, bias, old * scale + shift)])
 
 
 def _constant(patch: Patch, like: Value, data: np.ndarray) -> Value:
     assert like.data is not None
     with np.errstate(over="ignore"):
         return patch.constant(data.astype(like.data.dtype), like.name if like.names else "")
+
+
+def _bias(patch: Patch, weights: Value, old: Value | None, data: np.ndarray) -> Value:
+    """A bias of the weights' type, with the name of the one it replaces."""
+    assert weights.data is not None
+    with np.errstate(over="ignore"):
+        return patch.constant(data.astype(weights.data.dtype), old.name if old is not None and old.names else "")
 
 
 def _scaled(node: Node, scale: np.ndarray) -> np.ndarray:
@@ -80,7 +87,7 @@ def _gemm(patch: Patch, node: Node, op: Gemm, scale: np.ndarray, shift: np.ndarr
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     old = bias.data.astype(np.float64) * op.beta if bias is not None and bias.data is not None else np.zeros(1)
     new = dataclasses.replace(op, beta=1.0)
-    return patch.node(new, [operand(node, 0), _constant(patch, weights, wide), _constant(patch, weights, old * scale + shift)])
+    return patch.node(new, [operand(node, 0), _constant(patch, weights, wide), _bias(patch, weights, bias, old * scale + shift)])
 
 
 def _matmul(patch: Patch, node: Node, scale: np.ndarray, shift: np.ndarray) -> Value:
@@ -90,7 +97,7 @@ def _matmul(patch: Patch, node: Node, scale: np.ndarray, shift: np.ndarray) -> V
     scaled = _constant(patch, weights, weights.data.astype(np.float64) * scale) if (scale != 1).any() else weights
     if not shift.any():
         return patch.node(MatMul(), [x, scaled])
-    return linear(patch, x, scaled, _constant(patch, weights, shift))
+    return linear(patch, x, scaled, _bias(patch, weights, None, shift))
 
 
 def linear(patch: Patch, x: Value, weights: Value, bias: Value) -> Value:

@@ -2,7 +2,7 @@
 
     x + 0 = x - 0 = x * 1 = x / 1 = x       where the constant does not widen x
     Clip(x, -inf, inf) = x,  Cast to the same type = x,  Expand to the same shape = x
-    Concat of one = x,  Slice and Split of everything = x
+    Concat of one = x,  Slice and Split of everything = x,  Pad by nothing = x
 
 The sign of a zero may change (-0 + 0 is +0); nothing else does.
 """
@@ -18,6 +18,7 @@ from flaot.ir.ops.cast import Cast
 from flaot.ir.ops.clip import Clip
 from flaot.ir.ops.concat import Concat
 from flaot.ir.ops.expand import Expand
+from flaot.ir.ops.pad import Pad
 from flaot.ir.ops.slice import Slice, Split
 from flaot.rewrite import Miss, Rule
 from flaot.rules.match import operand
@@ -46,7 +47,7 @@ class Arithmetic(Rule):
 class NothingToDo(Rule):
     """Ops whose attributes say that the result is the input."""
 
-    anchors = (Clip, Cast, Expand, Concat, Slice, Split)
+    anchors = (Clip, Cast, Expand, Concat, Slice, Split, Pad)
 
     def match(self, graph: Graph, node: Node) -> Patch | None:
         x = operand(node, 0)
@@ -61,6 +62,8 @@ def _keeps_all(node: Node) -> bool:
         return op.low == -math.inf and op.high == math.inf
     if isinstance(op, Slice):
         return all(s == 1 for s, n in zip(op.steps, op.sizes, strict=True) if n > 1)
+    if isinstance(op, Pad):
+        return not any((*op.before, *op.after))
     return len(node.inputs) == 1 or isinstance(op, Cast | Expand)
 
 

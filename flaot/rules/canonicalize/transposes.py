@@ -2,7 +2,8 @@
 
     T_q(T_p(x)) = T_r(x),  r[i] = p[q[i]];  nothing when r is the identity
     f(T_p(x), T_p(y), k) = T_p(f(x, y, k'))     f element by element, k' the constant k with the permutation undone
-    Concat_a(T_p(x), ...) = T_p(Concat_p[a](x, ...)),  Reduce_A(T_p(x)) = T_p(Reduce_p[A](x))  with kept axes
+    Concat_a(T_p(x), ...) = T_p(Concat_p[a](x, ...)),  Pad(T_p(x)) = T_p(Pad'(x))
+    Reduce_A(T_p(x)) = T_p(Reduce_p[A](x)),  without kept axes T orders what is left
     T_q(R(T_p(x))) = R'(T(x))                   R only inserts or removes axes of length 1
 
 They only move down and only where no other node needs the permuted value, so the rules end.
@@ -16,6 +17,7 @@ from flaot.ir.graph import Graph, Node, Patch, Value
 from flaot.ir.op import Op
 from flaot.ir.ops.concat import Concat
 from flaot.ir.ops.elementwise import _Elementwise
+from flaot.ir.ops.pad import Pad
 from flaot.ir.ops.reduce import _Reduce
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.transpose import Transpose
@@ -49,7 +51,7 @@ class Compose(Rule):
 class Sink(Rule):
     """A node all of whose run-time inputs are transposed alike."""
 
-    anchors = (_Elementwise, Concat, _Reduce)
+    anchors = (_Elementwise, Concat, Pad, _Reduce)
 
     def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
         perm = _common_perm(node)
@@ -61,13 +63,14 @@ class Sink(Rule):
                 return Miss(f"the result of {source.where} is also used elsewhere")
             if source is not None and graph.is_output(source.outputs[0]):
                 return Miss(f"the result of {source.where} is a graph output")
-        op = _moved(node.op, perm)
-        if op is None:
-            return Miss("the axes are not kept")
-        patch = self.patch(graph, *(p for p in (made_by(v, Transpose) for v in node.inputs) if p is not None), node)
+        sources = [p for p in (made_by(v, Transpose) for v in node.inputs) if p is not None]
+        patch = self.patch(graph, *sources, node)
         inputs = [_undone(patch, v, perm) for v in node.inputs]
-        result = patch.node(op, inputs)
-        patch.replace(node.outputs[0], patch.node(Transpose(perm), [result]))
+        result = patch.node(_moved(node.op, perm), inputs, origin=node.origin)
+        after = _left(node.op, perm)
+        if after != tuple(range(len(after))):
+            result = patch.node(Transpose(after), [result], origin=tuple(dict.fromkeys(o for p in sources for o in p.origin)))
+        patch.replace(node.outputs[0], result)
         return patch
 
 
@@ -79,20 +82,31 @@ def _common_perm(node: Node) -> Perm | None:
         if value.is_constant:
             continue
         source = made_by(value, Transpose)
-        if source is None or value.type.rank != node.outputs[0].type.rank:
+        if source is None or not (isinstance(node.op, _Reduce) or value.type.rank == node.outputs[0].type.rank):
             return None
         assert isinstance(source.op, Transpose)
         perms.add(source.op.perm)
     return perms.pop() if len(perms) == 1 else None
 
 
-def _moved(op: Op, perm: Perm) -> Op | None:
+def _moved(op: Op, perm: Perm) -> Op:
     """The op on the value before the permutation."""
     if isinstance(op, Concat):
         return dataclasses.replace(op, axis=perm[op.axis])
     if isinstance(op, _Reduce):
-        return dataclasses.replace(op, axes=tuple(sorted(perm[a] for a in op.axes))) if op.keepdims else None
+        return dataclasses.replace(op, axes=tuple(sorted(perm[a] for a in op.axes)))
+    if isinstance(op, Pad):
+        back = inverse(perm)
+        return dataclasses.replace(op, before=tuple(op.before[b] for b in back), after=tuple(op.after[b] for b in back))
     return op
+
+
+def _left(op: Op, perm: Perm) -> Perm:
+    """The permutation of the moved op's result."""
+    if not isinstance(op, _Reduce) or op.keepdims:
+        return perm
+    kept = [p for i, p in enumerate(perm) if i not in op.axes]
+    return tuple(sorted(kept).index(p) for p in kept)
 
 
 def _undone(patch: Patch, value: Value | None, perm: Perm) -> Value | None:
