@@ -28,9 +28,10 @@ def normal(*shape: int, scale: float = 1.0) -> np.ndarray:
 
 def model(nodes: Sequence[onnx.NodeProto], feeds: Arrays, constants: Arrays) -> bytes:
     """A model whose output is ``y``."""
+    kind = onnx.TensorProto.INT64 if nodes[-1].op_type == "ArgMax" else onnx.TensorProto.FLOAT
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()],
-        [helper.make_empty_tensor_value_info("y")], [numpy_helper.from_array(v, k) for k, v in constants.items()],
+        [helper.make_tensor_value_info("y", kind, None)], [numpy_helper.from_array(v, k) for k, v in constants.items()],
     )
     result: bytes = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
     return result

@@ -13,11 +13,12 @@ from flaot.ir.ops.activations import Gelu, Relu, Sigmoid, Tanh
 from flaot.ir.ops.arithmetic import Add, Div, Mul
 from flaot.ir.ops.conv import Act
 from flaot.ir.ops.matmul import FusedMatMul, Gemm, MatMul
+from flaot.ir.ops.reshape import Reshape
 from flaot.ir.types import DType, TensorType
 from flaot.rewrite import Tracer, run_rules
-from flaot.rules.fuse.matmul import ActivationIntoProduct, GateIntoProduct, ScaleIntoProduct, SumIntoProduct
+from flaot.rules.fuse.matmul import ActivationIntoProduct, GateIntoProduct, ReshapesIntoProduct, ScaleIntoProduct, SumIntoProduct
 
-RULES = [ActivationIntoProduct(), GateIntoProduct(), ScaleIntoProduct(), SumIntoProduct()]
+RULES = [ActivationIntoProduct(), GateIntoProduct(), ReshapesIntoProduct(), ScaleIntoProduct(), SumIntoProduct()]
 
 
 class Sketch:
@@ -50,6 +51,13 @@ def test_scale_bias_residual_and_activation(op: Op, act: Act, beta: float) -> No
     (node,) = s.graph.nodes()
     bias, residual = node.inputs[2:]
     assert bias is not None and bias.data is not None and bias.data.tolist() == [1, 2, 3, 4] and residual is s.x
+
+
+def test_reshapes_around_a_product() -> None:
+    s = Sketch()
+    rows = s.add(Reshape((10, 4)), s.x)
+    y = s.add(Reshape((2, 5, 3)), s.add(Gemm(), rows, np.ones((4, 3), np.float32), np.ones(3, np.float32)))
+    assert s.fused(s.add(Tanh(), y)) == [FusedMatMul(act=Act.tanh)]
 
 
 def test_gate() -> None:

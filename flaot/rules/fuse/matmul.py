@@ -3,7 +3,8 @@
 2. a bias: an Add of a constant vector along the columns, or the C of a Gemm;
 3. a residual Add of the same shape, while there is no activation;
 4. an activation of one input;
-5. x * Sigmoid(x) and x * HardSigmoid(x) with slope 1/6 and offset 1/2, where x is the product.
+5. x * Sigmoid(x) and x * HardSigmoid(x) with slope 1/6 and offset 1/2, where x is the product;
+6. the reshapes around a product over the rows of all stacked matrices: Reshape(Reshape(A) B) = A B.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from flaot.ir.ops.arithmetic import Add, Div, Mul
 from flaot.ir.ops.clip import Clip
 from flaot.ir.ops.conv import Act
 from flaot.ir.ops.matmul import FusedMatMul, Gemm, _Product
+from flaot.ir.ops.reshape import Reshape
 from flaot.ir.types import DType
 from flaot.rewrite import Miss, Rule
 from flaot.rules.fuse.conv import activation, gated
@@ -144,6 +146,29 @@ class ActivationIntoProduct(_IntoProduct):
             return done
         patch, (op, inputs) = done
         return self.replace(patch, node, dataclasses.replace(op, act=act[0], alpha=act[1], beta=act[2]), inputs)
+
+
+class ReshapesIntoProduct(_IntoProduct):
+    """Case 6, which brings what follows the second reshape beside the product."""
+
+    anchors = (Reshape,)
+
+    def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
+        product, y = producer(graph, node.inputs[0]), node.outputs[0].type
+        first = product.inputs[0].producer if isinstance(product, Node) and product.inputs[0] is not None else None
+        if not isinstance(product, Node) or first is None or not isinstance(first.op, Reshape) or product.outputs[0].type.rank != 2:
+            return None
+        a, b = first.inputs[0], product.inputs[1]
+        if a is None or b is None or a.type.rank < 3 or y.shape[:-1] != a.type.shape[:-1] or getattr(product.op, "trans_a", False):
+            return None
+        done = self.finish(graph, node, product, first)
+        if isinstance(done, Miss):
+            return done
+        patch, (op, inputs) = done
+        if a.type.shape[-1] != first.outputs[0].type.shape[-1]:
+            return Miss("the reshape before the product changes the depth")
+        residual = patch.node(Reshape(y.shape), [inputs[3]]) if inputs[3] is not None else None
+        return self.replace(patch, node, op, [a, b, inputs[2], residual])
 
 
 class GateIntoProduct(_IntoProduct):
