@@ -24,6 +24,7 @@ fl_status fl_maxpool_check(const fl_call *c);
 fl_status fl_norm_f32_check(const fl_call *c);
 fl_status fl_pool_f32_check(const fl_call *c);
 fl_status fl_recurrent_check(const fl_call *c);
+fl_status fl_recurrent_steps_check(const fl_call *c);
 fl_status fl_reduce_check(const fl_call *c);
 fl_status fl_resize_f32_check(const fl_call *c);
 fl_status fl_resize_nearest_check(const fl_call *c);
@@ -63,6 +64,8 @@ fl_status fl_pool_f32_avx2(const fl_call *c);
 fl_status fl_pool_f32_avx512(const fl_call *c);
 fl_status fl_pool_f32_generic(const fl_call *c);
 fl_status fl_recurrent_generic(const fl_call *c);
+fl_status fl_recurrent_steps_avx2(const fl_call *c);
+fl_status fl_recurrent_steps_avx512(const fl_call *c);
 fl_status fl_reduce_generic(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
@@ -75,6 +78,9 @@ fl_status fl_topk_generic(const fl_call *c);
 const fl_kernel fl_kernels[] = {
   {0x01d2ff1eu, 0, fl_topk_check, fl_topk_generic, "topk.generic"},
   {0x075ecb78u, 0, fl_scatter_elements_check, fl_scatter_elements_generic, "scatter_elements.generic"},
+#ifdef FLAOT_AVX2
+  {0x07aa84bcu, FL_ISA_AVX2, fl_recurrent_steps_check, fl_recurrent_steps_avx2, "recurrent_steps.avx2"},
+#endif
   {0x095a07f7u, 0, fl_resize_nearest_check, fl_resize_nearest_generic, "resize_nearest.generic"},
 #ifdef FLAOT_AVX2
   {0x117930ceu, FL_ISA_AVX2, fl_conv_wino_f32_check, fl_conv_wino_f32_avx2, "conv_wino_f32.avx2"},
@@ -123,6 +129,8 @@ const fl_kernel fl_kernels[] = {
   {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
 #ifdef FLAOT_AVX512
   {0xc6bc0c10u, FL_ISA_AVX512, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
+#ifdef FLAOT_AVX512
+  {0xc699838eu, FL_ISA_AVX512, fl_recurrent_steps_check, fl_recurrent_steps_avx512, "recurrent_steps.avx512"},
 #endif
 #ifdef FLAOT_AVX2
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},

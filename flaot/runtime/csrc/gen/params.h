@@ -235,6 +235,13 @@ typedef struct fl_recurrent_params {
   float beta[6];
 } fl_recurrent_params;
 
+typedef struct fl_recurrent_steps_params {
+  int32_t vl;
+  int32_t cell;
+  int32_t has;
+  int32_t reverse;
+} fl_recurrent_steps_params;
+
 typedef struct fl_reduce_params {
   int32_t kind;
 } fl_reduce_params;
