@@ -128,9 +128,10 @@ const fl_kernel fl_kernels[] = {
   {0xad419222u, 0, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
   {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
 #ifdef FLAOT_AVX512
-  {0xc6bc0c10u, FL_ISA_AVX512, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
-#ifdef FLAOT_AVX512
   {0xc699838eu, FL_ISA_AVX512, fl_recurrent_steps_check, fl_recurrent_steps_avx512, "recurrent_steps.avx512"},
+#endif
+#ifdef FLAOT_AVX512
+  {0xc6bc0c10u, FL_ISA_AVX512, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX2
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
