@@ -62,3 +62,20 @@ def test_three_by_three(chip: str, seed: int) -> None:
         ic, oc = (int(v) for v in rng.integers(16, 80, 2))
         c = case(rng, (int(rng.integers(1, 3)), ic, *size), (oc, ic, 3, 3), op, residual=bool(rng.random() < 0.5))
         agree(c, CHIPS[chip], int(rng.integers(1, 4)), (int(rng.integers(0, 5)), int(rng.integers(0, 3))), bool(rng.random() < 0.5))
+
+
+@pytest.mark.parametrize("chip", ["avx2", "avx512"])
+@pytest.mark.parametrize("seed", range(4))
+def test_few_channels(chip: str, seed: int) -> None:
+    """Shapes the first-layer kernel takes."""
+    rng = np.random.default_rng(200 + seed)
+    for _ in range(10):
+        c = random_case(rng, ranks=(1, 2, 2))
+        n, op = len(c.op.strides), c.op
+        ic, oc = int(rng.integers(1, 5)), int(rng.integers(1, 70))
+        op = FusedConv(op.strides, op.pads, (*op.dilations[:-1], 1), 1, op.act)
+        x, w = c.inputs[0], c.inputs[1]
+        assert x is not None and w is not None
+        size = tuple(max(s, (k - 1) * d + 1) for s, k, d in zip(x.shape[2:], w.shape[2:], op.dilations, strict=True))
+        small = case(rng, (x.shape[0], ic, *size), (oc, ic, *w.shape[2:]), op)
+        agree(small, CHIPS[chip], int(rng.integers(1, 4)), (int(rng.integers(0, 5)), int(rng.integers(0, 3)) if n > 1 else 0))

@@ -6,3 +6,5 @@
 #include "conv/vec_gemm.h"
 #define FL_CONV_WINO fl_conv_wino_f32_avx512
 #include "conv/vec_wino.h"
+#define FL_CONV_STEM fl_conv_stem_f32_avx512
+#include "conv/vec_stem.h"

@@ -5,16 +5,18 @@
 
 enum { REACH = 1 << 29 }; /* bound on coordinates, so that they fit 32 bits with room to add */
 
-/* Whether the factors multiply to n. */
-static bool product_is(int64_t n, const int64_t *factors, int count) {
-  int64_t product = 1;
+/* The product of the factors; -1 when one is negative or a partial product exceeds 2^31 - 1. */
+static int64_t product(const int64_t *factors, int count) {
+  int64_t n = 1;
   for (int i = 0; i < count; i++) {
-    if (factors[i] < 0 || factors[i] > INT32_MAX) return false;
-    product *= factors[i];
-    if (product > INT32_MAX) return false;
+    if (factors[i] < 0 || factors[i] > INT32_MAX) return -1;
+    n *= factors[i];
+    if (n > INT32_MAX) return -1;
   }
-  return product == n;
+  return n;
 }
+
+static bool product_is(int64_t n, const int64_t *factors, int count) { return n >= 0 && product(factors, count) == n; }
 
 static bool floats(const fl_tensor *t, int64_t n) {
   return t->dtype == FL_F32 && t->rank == 1 && t->dims[0] == n && (t->strides[0] == 1 || n <= 1);
@@ -94,4 +96,22 @@ fl_status fl_conv_wino_f32_check(const fl_call *c) {
   if (x->dims[1] < 1 || !product_is(u->dims[0], sizes, 4) || !floats(u, u->dims[0])) return FL_PLAN_PARAMS;
   if (!vectors_fit(c, padded, p->residual, p->act)) return FL_PLAN_PARAMS;
   return wino_scratch(x->dims[1], y->dims[1], p->m, p->tiles, p->vl) <= (int64_t)c->scratch_size ? FL_OK : FL_PLAN_PARAMS;
+}
+
+fl_status fl_conv_stem_f32_check(const fl_call *c) {
+  const fl_conv_stem_f32_params *p = c->params;
+  if (c->params_size != sizeof *p || (p->vl != 8 && p->vl != 16) || p->residual != 0 || p->act < 0 || p->act >= FL_ACT_COUNT) return FL_PLAN_PARAMS;
+  if (c->n_out != 1 || c->n_in != 3u + (p->act == FL_ACT_PRELU)) return FL_PLAN_PARAMS;
+  const fl_tensor *x = c->t[0], *w = c->t[1], *y = c->t[c->n_in];
+  if (x->dtype != FL_F32 || !channels_last(y) || x->rank != y->rank || x->dims[0] != y->dims[0] || !countable(x)) return FL_PLAN_PARAMS;
+  if (!window_fits(y, p->strides, p->pads, p->dilations, p->ksize) || p->dilations[1] != 1) return FL_PLAN_PARAMS;
+  image o = image_of(y);
+  int64_t padded = round_up(o.c, p->vl), channels = x->dims[1], columns = (o.w > 0 ? o.w - 1 : 0) * p->strides[1] + p->ksize[1];
+  const int64_t sizes[] = {channels, p->ksize[0], p->ksize[1], padded};
+  if (!product_is(w->dims[0], sizes, 4) || !floats(w, w->dims[0]) || !vectors_fit(c, padded, 0, p->act)) return FL_PLAN_PARAMS;
+  if (p->band < 1 || p->band > 1 << 16) return FL_PLAN_PARAMS;
+  int64_t rows = stem_rows(p->ksize, p->strides, p->dilations, p->band), pixels = p->band * o.w;
+  const int64_t copy[] = {channels, rows, columns}, table[] = {p->band, o.w};
+  if (product(copy, 3) < 0 || product(table, 2) < 0) return FL_PLAN_PARAMS;
+  return stem_scratch(channels, p->ksize[0], rows, columns, pixels) <= (int64_t)c->scratch_size ? FL_OK : FL_PLAN_PARAMS;
 }

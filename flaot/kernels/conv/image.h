@@ -45,4 +45,14 @@ static inline int64_t wino_scratch(int64_t in, int64_t out, int64_t m, int64_t t
   return (wino_zeros(in) + (m + 2) * (m + 2) * plane) * 4 + tiles * 16;
 }
 
+/* Input rows a band of output rows reads. */
+static inline int64_t stem_rows(const int32_t *ksize, const int32_t *strides, const int32_t *dilations, int64_t band) {
+  return (band - 1) * strides[0] + (ksize[0] - 1) * (int64_t)dilations[0] + 1;
+}
+
+/* Scratch of conv_stem: tables of a band's pixels and of taps, the copied rows; `columns` with padding. */
+static inline int64_t stem_scratch(int64_t channels, int64_t height, int64_t rows, int64_t columns, int64_t pixels) {
+  return pixels * 16 + channels * height * 8 + channels * rows * columns * 4;
+}
+
 #endif

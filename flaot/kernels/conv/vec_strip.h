@@ -12,6 +12,7 @@ enum { STRIP_AHEAD = 1024 }; /* floats by which weights are fetched ahead: hardw
 typedef struct strip {
   const float *const *rows; /* rows[t * rstride + i] + coff: input channels of pixel i under tap t */
   int64_t rstride, coff, taps, run;
+  const int64_t *offsets;   /* null, or what takes the place of coff, tap by tap */
   const float *w;           /* [tap][channel][NV vectors]; wtap floats from tap to tap */
   int64_t wtap;
   const float *bias;        /* null: add to what y holds */
@@ -39,8 +40,8 @@ FL_INLINE void strip_sum(const int MR, const int NV, const strip *t, int64_t p, 
   const float *w = t->w;
   FL_NO_UNROLL for (int64_t q = 0; q < t->taps; q++, w += t->wtap) {
     const float *a[8], *b = w;
-    int64_t k = 0, n = t->run;
-    FL_UNROLL for (int i = 0; i < MR; i++) a[i] = t->rows[q * t->rstride + p + i] + t->coff;
+    int64_t k = 0, n = t->run, offset = t->offsets ? t->offsets[q] : t->coff;
+    FL_UNROLL for (int i = 0; i < MR; i++) a[i] = t->rows[q * t->rstride + p + i] + offset;
     FL_NO_UNROLL for (; k + 4 <= n; k += 4, b += 4 * NV * FL_VL)
       FL_UNROLL for (int u = 0; u < 4; u++) strip_step(MR, NV, c, a, k + u, b + u * NV * FL_VL);
     FL_NO_UNROLL for (; k < n; k++, b += NV * FL_VL) strip_step(MR, NV, c, a, k, b);

@@ -18,7 +18,7 @@ from flaot.kernels.conv.parts import EPILOGUE, RATE, Shape, data, epilogue, fast
 CONV_WINO = Kernel(
     "conv_wino_f32", params=(Param("vl"), Param("m"), Param("pads", count=2), Param("tiles"), *EPILOGUE), variants=("avx2", "avx512")
 )
-"""Inputs x, transformed and packed weights, bias, then residual and slope as flagged. ``m`` x ``m`` outputs per tile; blocks of ``tiles``."""
+"""Inputs x, transformed weights, bias, then residual and slope as flagged. ``m`` x ``m`` outputs per tile; blocks of ``tiles``."""
 
 _A, _B = 0.75, 1.5
 _NA, _NB = 2 * _A**2 * (_A**2 - _B**2), 2 * _B**2 * (_B**2 - _A**2)

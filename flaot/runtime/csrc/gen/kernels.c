@@ -7,6 +7,7 @@ fl_status fl_conv_dw_f32_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
 fl_status fl_conv_s8_check(const fl_call *c);
+fl_status fl_conv_stem_f32_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
 fl_status fl_conv_wino_f32_check(const fl_call *c);
 fl_status fl_copy_check(const fl_call *c);
@@ -41,6 +42,8 @@ fl_status fl_conv_f32_generic(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
 fl_status fl_conv_s8_generic(const fl_call *c);
+fl_status fl_conv_stem_f32_avx2(const fl_call *c);
+fl_status fl_conv_stem_f32_avx512(const fl_call *c);
 fl_status fl_conv_transpose_f32_generic(const fl_call *c);
 fl_status fl_conv_wino_f32_avx2(const fl_call *c);
 fl_status fl_conv_wino_f32_avx512(const fl_call *c);
@@ -98,6 +101,7 @@ const fl_kernel fl_kernels[] = {
 #endif
 #ifdef FLAOT_AVX2
   {0x5099a4e8u, FL_ISA_AVX2, fl_map_check, fl_map_avx2, "map.avx2"},
+  {0x27469f8eu, FL_ISA_AVX512, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},
 #endif
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
   {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
@@ -112,6 +116,9 @@ const fl_kernel fl_kernels[] = {
 #endif
 #ifdef FLAOT_AVX512
   {0x77294affu, FL_ISA_AVX512, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx512, "conv_gemm_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX2
+  {0x773340bcu, FL_ISA_AVX2, fl_conv_stem_f32_check, fl_conv_stem_f32_avx2, "conv_stem_f32.avx2"},
 #endif
   {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
   {0x7c115e1au, 0, fl_matmul_check, fl_matmul_generic, "matmul.generic"},

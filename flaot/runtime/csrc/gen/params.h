@@ -57,6 +57,19 @@ typedef struct fl_conv_s8_params {
   int32_t bias;
 } fl_conv_s8_params;
 
+typedef struct fl_conv_stem_f32_params {
+  int32_t vl;
+  int32_t ksize[2];
+  int32_t strides[2];
+  int32_t pads[2];
+  int32_t dilations[2];
+  int32_t band;
+  int32_t residual;
+  int32_t act;
+  float alpha;
+  float beta;
+} fl_conv_stem_f32_params;
+
 typedef struct fl_conv_transpose_f32_params {
   int32_t strides[3];
   int32_t begins[3];

@@ -1,0 +1,98 @@
+/* First convolution: few input channels in planes (NCHW), output channels last.
+   A band of input rows is copied once with its padding; then every output pixel is regular: tap (c, ky) is a run of kernel-width
+   neighbours, so weights keep the model's order and no pointer table per tap is needed. */
+#include "conv/image.h"
+#include "conv/vec_act.h"
+#include "conv/vec_strip.h"
+#include "gen/params.h"
+
+typedef fl_conv_stem_f32_params stem_params;
+
+typedef struct stem {
+  const stem_params *p;
+  image x, y;
+  const float *px, *w, *bias, *slope;
+  float *py, *copy;                 /* [channel][row of band][column with padding] */
+  int64_t rows, columns, vectors;
+  const float **base;
+  int64_t *ypix, *offsets;
+} stem;
+
+static stem stem_describe(const fl_call *c) {
+  const stem_params *p = c->params;
+  stem s = {.p = p, .x = image_of(c->t[0]), .y = image_of(c->t[c->n_in]), .px = c->p[0], .w = c->p[1], .bias = c->p[2], .py = c->p[c->n_in]};
+  if (p->act == FL_ACT_PRELU) s.slope = c->p[3];
+  s.rows = stem_rows(p->ksize, p->strides, p->dilations, p->band), s.columns = (s.y.w - 1) * p->strides[1] + p->ksize[1];
+  s.vectors = (s.y.c + FL_VL - 1) / FL_VL;
+  int64_t pixels = p->band * s.y.w;
+  s.base = c->scratch, s.ypix = (int64_t *)(s.base + pixels), s.offsets = s.ypix + pixels;
+  s.copy = (float *)(s.offsets + s.x.c * p->ksize[0]);
+  for (int64_t q = 0, ch = 0; ch < s.x.c; ch++)
+    for (int64_t ky = 0; ky < p->ksize[0]; ky++) s.offsets[q++] = (ch * s.rows + ky * p->dilations[0]) * s.columns;
+  return s;
+}
+
+/* One row of one channel, zero outside the image. */
+static void stem_row(const float *x, int64_t sw, int64_t w, int64_t pad, int64_t columns, float *restrict out) {
+  int64_t from = pad < columns ? pad : columns, to = pad + w < columns ? pad + w : columns;
+  for (int64_t i = 0; i < from; i++) out[i] = 0.0f;
+  if (sw == 1)
+    for (int64_t i = from; i < to; i++) out[i] = x[i - pad];
+  else
+    for (int64_t i = from; i < to; i++) out[i] = x[(i - pad) * sw];
+  for (int64_t i = to; i < columns; i++) out[i] = 0.0f;
+}
+
+/* Copies what output rows oy.. of image b read, and locates their n pixels. */
+static void stem_band(const stem *s, int64_t b, int64_t oy, int64_t n) {
+  const stem_params *p = s->p;
+  for (int64_t c = 0; c < s->x.c; c++)
+    for (int64_t r = 0; r < s->rows; r++) {
+      int64_t iy = oy * p->strides[0] - p->pads[0] + r;
+      bool inside = iy >= 0 && iy < s->x.h;
+      const float *row = inside ? s->px + b * s->x.sn + c * s->x.sc + iy * s->x.sh : NULL;
+      stem_row(row, s->x.sw, inside ? s->x.w : 0, p->pads[1], s->columns, s->copy + (c * s->rows + r) * s->columns);
+    }
+  for (int64_t i = 0; i < n; i++) {
+    int64_t y = i / s->y.w, x = i % s->y.w;
+    s->base[i] = s->copy + y * p->strides[0] * s->columns + x * p->strides[1];
+    s->ypix[i] = b * s->y.sn + (oy + y) * s->y.sh + x * s->y.sw;
+  }
+}
+
+static void stem_multiply(const stem *s, int64_t n) {
+  const stem_params *p = s->p;
+  int64_t taps = s->x.c * p->ksize[0];
+  for (int64_t v = 0; v < s->vectors;) {
+    int vectors = panel_vectors(FL_VL, s->vectors - v);
+    int64_t width = vectors * FL_VL, o = v * FL_VL, left = s->y.c - o;
+    strip t = {
+      .rows = (const float *const *)s->base, .offsets = s->offsets, .taps = taps, .run = p->ksize[1],
+      .w = s->w + o * taps * p->ksize[1], .wtap = p->ksize[1] * width, .bias = s->bias + o, .y = s->py + o, .ypix = s->ypix, .rpix = s->ypix,
+      .lo = p->alpha, .hi = p->beta, .clamp = p->act == FL_ACT_CLAMP, .tail = left >= width ? FL_VL : (int)(left - width + FL_VL),
+    };
+    strip_all(vectors, &t, n);
+    if (p->act > FL_ACT_CLAMP) {
+      act_rows r = {t.y, s->ypix, n, (int)(left < width ? left : width), p->alpha, p->beta, s->slope ? s->slope + o : NULL};
+      act_apply(p->act, &r);
+    }
+    v += vectors;
+  }
+}
+
+/* Parts take output rows. */
+fl_status FL_CONV_STEM(const fl_call *c) {
+  if (((const stem_params *)c->params)->vl != FL_VL) return FL_PLAN_PARAMS;
+  stem s = stem_describe(c);
+  int64_t rows = s.y.n * s.y.h, end = fl_split(rows, c->part + 1, c->parts);
+  if (s.y.w == 0) return FL_OK;
+  for (int64_t r = fl_split(rows, c->part, c->parts); r < end;) {
+    int64_t b = r / s.y.h, oy = r % s.y.h, n = s.y.h - oy;
+    if (n > s.p->band) n = s.p->band;
+    if (n > end - r) n = end - r;
+    stem_band(&s, b, oy, n * s.y.w);
+    stem_multiply(&s, n * s.y.w);
+    r += n;
+  }
+  return FL_OK;
+}
