@@ -8,6 +8,39 @@
 
 typedef fl_conv_stem_f32_params stem_params;
 
+/* As strip_run, for runs of RUN: with 3 or 7 products per tap the loops of strip_sum cost as much as the products. */
+FL_INLINE void stem_run(const int MR, const int NV, const int RUN, const strip *t, int64_t i0, int64_t i1) {
+  FL_NO_UNROLL for (int64_t p = i0; p < i1; p += MR) {
+    vf c[8][4];
+    const float *a[8], *b = t->w;
+    strip_start(MR, NV, t, t->ypix + p, t->rpix + p, c);
+    FL_UNROLL for (int i = 0; i < MR; i++) a[i] = t->rows[p + i];
+    FL_NO_UNROLL for (int64_t q = 0; q < t->taps; q++, b += RUN * NV * FL_VL) {
+      int64_t offset = t->offsets[q];
+      FL_UNROLL for (int k = 0; k < RUN; k++) strip_step(MR, NV, c, a, offset + k, b + k * NV * FL_VL);
+    }
+    strip_end(MR, NV, t, t->ypix + p, c);
+  }
+}
+
+#define FL_STEM(M, N, K) \
+  FL_NOINLINE void stem_##N##_##K(const strip *t, int64_t n) { stem_run(M, N, K, t, 0, n / M * M); } \
+  FL_NOINLINE void stem_##N##_##K##_rest(const strip *t, int64_t n) { stem_run(1, N, K, t, n / M * M, n); }
+typedef void stem_fn(const strip *, int64_t);
+#if FL_VL == 16
+FL_STEM(8, 1, 3) FL_STEM(8, 2, 3) FL_STEM(8, 3, 3) FL_STEM(6, 4, 3) FL_STEM(8, 1, 7) FL_STEM(8, 2, 7) FL_STEM(8, 3, 7) FL_STEM(6, 4, 7)
+static stem_fn *const stem_table[2][4][2] = {
+  {{stem_1_3, stem_1_3_rest}, {stem_2_3, stem_2_3_rest}, {stem_3_3, stem_3_3_rest}, {stem_4_3, stem_4_3_rest}},
+  {{stem_1_7, stem_1_7_rest}, {stem_2_7, stem_2_7_rest}, {stem_3_7, stem_3_7_rest}, {stem_4_7, stem_4_7_rest}},
+};
+#else
+FL_STEM(8, 1, 3) FL_STEM(6, 2, 3) FL_STEM(4, 3, 3) FL_STEM(8, 1, 7) FL_STEM(6, 2, 7) FL_STEM(4, 3, 7)
+static stem_fn *const stem_table[2][3][2] = {
+  {{stem_1_3, stem_1_3_rest}, {stem_2_3, stem_2_3_rest}, {stem_3_3, stem_3_3_rest}},
+  {{stem_1_7, stem_1_7_rest}, {stem_2_7, stem_2_7_rest}, {stem_3_7, stem_3_7_rest}},
+};
+#endif
+
 typedef struct stem {
   const stem_params *p;
   image x, y;
@@ -71,7 +104,9 @@ static void stem_multiply(const stem *s, int64_t n) {
       .w = s->w + o * taps * p->ksize[1], .wtap = p->ksize[1] * width, .bias = s->bias + o, .y = s->py + o, .ypix = s->ypix, .rpix = s->ypix,
       .lo = p->alpha, .hi = p->beta, .clamp = p->act == FL_ACT_CLAMP, .tail = left >= width ? FL_VL : (int)(left - width + FL_VL),
     };
-    strip_all(vectors, &t, n);
+    if (t.run == 3 || t.run == 7)
+      for (int rest = 0; rest < 2; rest++) stem_table[t.run == 7][vectors - 1][rest](&t, n);
+    else strip_all(vectors, &t, n);
     if (p->act > FL_ACT_CLAMP) {
       act_rows r = {t.y, s->ypix, n, (int)(left < width ? left : width), p->alpha, p->beta, s->slope ? s->slope + o : NULL};
       act_apply(p->act, &r);

@@ -40,9 +40,9 @@ FL_INLINE void strip_sum(const int MR, const int NV, const strip *t, int64_t p, 
   const float *w = t->w;
   FL_NO_UNROLL for (int64_t q = 0; q < t->taps; q++, w += t->wtap) {
     const float *a[8], *b = w;
-    int64_t k = 0, n = t->run, offset = t->offsets ? t->offsets[q] : t->coff;
+    int64_t k = 0, n = t->run, whole = n >= 12 ? n - 3 : 0, offset = t->offsets ? t->offsets[q] : t->coff;
     FL_UNROLL for (int i = 0; i < MR; i++) a[i] = t->rows[q * t->rstride + p + i] + offset;
-    FL_NO_UNROLL for (; k + 4 <= n; k += 4, b += 4 * NV * FL_VL)
+    FL_NO_UNROLL for (; k < whole; k += 4, b += 4 * NV * FL_VL)
       FL_UNROLL for (int u = 0; u < 4; u++) strip_step(MR, NV, c, a, k + u, b + u * NV * FL_VL);
     FL_NO_UNROLL for (; k < n; k++, b += NV * FL_VL) strip_step(MR, NV, c, a, k, b);
   }
