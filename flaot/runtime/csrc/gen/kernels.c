@@ -97,11 +97,13 @@ const fl_kernel fl_kernels[] = {
   {0x22a4fe30u, 0, fl_conv_s8_check, fl_conv_s8_generic, "conv_s8.generic"},
   {0x24461508u, 0, fl_contract_check, fl_contract_generic, "contract.generic"},
 #ifdef FLAOT_AVX512
+  {0x27469f8eu, FL_ISA_AVX512, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX512
   {0x45901592u, FL_ISA_AVX512, fl_map_check, fl_map_avx512, "map.avx512"},
 #endif
 #ifdef FLAOT_AVX2
   {0x5099a4e8u, FL_ISA_AVX2, fl_map_check, fl_map_avx2, "map.avx2"},
-  {0x27469f8eu, FL_ISA_AVX512, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},
 #endif
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
   {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
