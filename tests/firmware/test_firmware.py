@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,20 @@ def test_same_bytes_as_the_host(make, objects: list[Path], tmp_path: Path) -> No
     found, stack = run_on_cortex_m4(data, feeds, objects, tmp_path)
     for got, want in zip(found, session.run(None, feeds), strict=True):
         assert got.tobytes() == want.tobytes()
+    assert stack < 4096
+
+
+def test_digit_classifier(objects: list[Path], tmp_path: Path) -> None:
+    """The MNIST-sized sample reads a handwritten digit on the chip, with the scores the host computes."""
+    from flaot.pipeline import compile_model
+
+    samples = Path(__file__).parents[2] / "samples" / "mnist"
+    data = compile_model(samples / "digits.onnx", "generic_cpu").plan
+    images, labels = runpy.run_path(str(samples / "digits.py"))["load"]()
+    image = images[-1:]
+    (scores,), stack = run_on_cortex_m4(data, {"image": image}, objects, tmp_path)
+    assert scores.tobytes() == Session(data).run(None, {"image": image})[0].tobytes()
+    assert scores.argmax() == labels[-1]
     assert stack < 4096
 
 
