@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flaot.errors import RunInputError, printable
+from flaot.errors import PlanError, RunInputError, printable
 from flaot.plan.fields import Section
 from flaot.plan.program import Space, View
 from flaot.plan.read import Plan, PlanPort
@@ -86,10 +86,13 @@ class Runner:
         return found
 
     def read(self, view: View) -> np.ndarray:
-        """A copy of what a view shows now. Raises ValueError when it does not lie inside its memory."""
+        """A copy of what a view shows now. Raises PlanError when it does not lie inside its memory."""
         memory = self._space(view.buffer.space, view.buffer.index)
         strides = [s * view.dtype.size for s in view.strides]
-        return np.ndarray(view.dims, view.dtype.numpy, memory, view.offset, strides).copy()
+        try:
+            return np.ndarray(view.dims, view.dtype.numpy, memory, view.offset, strides).copy()
+        except (ValueError, TypeError) as e:
+            raise PlanError(f"a named value lies outside its memory: {e}", where=self._plan.where) from e
 
     def release(self) -> None:
         """Lets go of the caller's arrays."""

@@ -142,22 +142,23 @@ class _Binder:
         """Overwrites an input that dies here."""
         if out.slot != 0 or out.id in self.parents:
             return False
-        for slot in way.in_place(node):
+        slots = way.in_place(node)
+        for slot in slots:
             value = node.inputs[slot] if slot < len(node.inputs) else None
             if value is None or value.is_constant:
                 continue
             view = self.places[value.id]
             wanted = View.dense(view.buffer, out.type, out.storage)
-            if view.buffer.space is Space.arena and view.same_memory(wanted) and self._dies(node, view):
+            if view.buffer.space is Space.arena and view.same_memory(wanted) and self._dies(node, view, slots):
                 self._place(out, wanted)
                 return True
         return False
 
-    def _dies(self, node: Node, view: View) -> bool:
-        """Whether this node is the last to read the view's buffer, and reads it only as this very view."""
-        views = [self.places[v.id] for v in node.inputs if v is not None and not v.is_constant]
-        same = [v for v in views if v.buffer is view.buffer]
-        return self.pending[id(view.buffer)] == len(same) and all(v.same_memory(view) for v in same)
+    def _dies(self, node: Node, view: View, slots: Sequence[int]) -> bool:
+        """Whether this node is the last to read the view's buffer, and reads it only as this very view through one of the slots."""
+        reads = [(i, self.places[v.id]) for i, v in enumerate(node.inputs) if v is not None and not v.is_constant]
+        same = [(i, v) for i, v in reads if v.buffer is view.buffer]
+        return self.pending[id(view.buffer)] == len(same) and all(i in slots and v.same_memory(view) for i, v in same)
 
     def _place(self, value: Value, view: View) -> None:
         self.places[value.id] = view

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 
@@ -109,6 +110,17 @@ def test_damage_is_found_by_the_digest() -> None:
     with pytest.raises(PlanError, match="SHA-256"):
         read_plan(bytes(data))
     read_plan(bytes(data), digest=False)
+
+
+@pytest.mark.parametrize("make", [two_softmaxes, softmax_of_constant])
+def test_resealed_damage_is_refused_or_read(make) -> None:
+    """The reader alone, without the native verifier: any content is a plan or a PlanError."""
+    data = plan_of(make())
+    for bit in range(0, 8 * len(data), 5):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        with contextlib.suppress(PlanError):
+            dump(read_plan(seal(bytes(changed))))
 
 
 def with_empty_section(data: bytes, id: int, flags: int) -> bytes:

@@ -48,12 +48,17 @@ static int small_enough(const fl_plan *plan) {
   return 1;
 }
 
+static void fill(uint8_t *data, size_t size, unsigned dtype) {
+  size_t item = fl_dtype_size(dtype), real = dtype == FL_F32;
+  for (size_t k = 0; k < size; k++) data[k] = (uint8_t)(real ? k % 4 == 3 ? 0x3f : k * 37 : k % item == 0 ? k / item % 3 : 0);
+}
+
 static void set_ports(fl_context *c, const fl_plan *plan, void **ports) {
   for (uint32_t i = 0; i < plan->input_count + plan->output_count; i++) {
     int input = i < plan->input_count;
     const fl_plan_port *port = input ? &plan->inputs[i] : &plan->outputs[i - plan->input_count];
     ports[i] = exact(8, (size_t)port->size, input ? 0x3f : 0xaa);
-    for (size_t k = 0; input && k < port->size; k++) ((uint8_t *)ports[i])[k] = (uint8_t)(k % 4 == 3 ? 0x3f : k * 37);
+    if (input) fill(ports[i], (size_t)port->size, plan->tensors[port->tensor].dtype);
     fl_status status = input ? fl_set_input(c, i, ports[i], (size_t)port->size)
                              : fl_set_output(c, i - (uint32_t)plan->input_count, ports[i], (size_t)port->size);
     if (status != FL_OK) abort();

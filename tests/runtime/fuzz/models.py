@@ -12,7 +12,7 @@ def _model(nodes: list, inputs: list, outputs: list, **weights: np.ndarray) -> M
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def convolutions() -> ModelProto:
+def convolutions(size: int = 8) -> ModelProto:
     """Convolution, depthwise convolution with a residual, pooling, a concatenation of slices, a classifier."""
     rng = np.random.default_rng(1)
 
@@ -31,9 +31,9 @@ def convolutions() -> ModelProto:
         node("GlobalAveragePool", ["g"], ["h"]),
         node("Flatten", ["h"], ["i"]),
         node("Gemm", ["i", "w3", "b3"], ["j"]),
-        node("Softmax", ["j"], ["y"], axis=1),
+        node("LogSoftmax", ["j"], ["y"], axis=1),
     ]
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 8, 8])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, size, size])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])
     return _model(nodes, [x], [y], w1=draw(4, 2, 3, 3), b1=draw(4), w2=draw(4, 1, 3, 3), w3=draw(8, 3), b3=draw(3))
 

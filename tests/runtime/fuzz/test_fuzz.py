@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from flaot.pipeline import compile_model
 from tests.plan.programs import plan_of, softmax_of_constant, two_softmaxes
+from tests.runtime.fuzz.models import convolutions, sequences
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
@@ -41,8 +43,10 @@ def fuzz(driver: Path, *arguments: object) -> dict[str, int]:
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("plans")
-    for name, make in (("a", two_softmaxes), ("b", softmax_of_constant)):
+    for name, make in (("threads", two_softmaxes), ("strides", softmax_of_constant)):
         (folder / f"{name}.flp").write_bytes(plan_of(make()))
+    for name, model in (("convolutions", convolutions()), ("sequences", sequences())):
+        (folder / f"{name}.flp").write_bytes(compile_model(model, "x86_64_avx2").plan)
     return sorted(folder.glob("*.flp"))
 
 
