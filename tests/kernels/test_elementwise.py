@@ -12,7 +12,7 @@ ELEMENTWISE = [
     "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr",
     "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "DequantizeLinear", "Div", "DynamicQuantizeLinear", "Elu",
     "Equal", "Erf", "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu",
-    "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "QuantizeLinear",
+    "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Or", "PRelu", "Pow", "QuantizeLinear",
     "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum",
     "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
 ]  # fmt: skip
@@ -27,7 +27,7 @@ REFUSED = {
     "e5m2": "types flaot does not carry", "e8m0": "types flaot does not carry", "E8M0": "types flaot does not carry",
     "int4": "types flaot does not carry", "INT4": "types flaot does not carry", "int2": "types flaot does not carry",
     "INT2": "types flaot does not carry", "float4": "types flaot does not carry", "FLOAT4": "types flaot does not carry",
-    "STRING": "strings", "string": "strings", "sequence": "sequences", "identity_opt": "optionals", "training": "training mode",
+    "STRING": "strings", "string": "strings", "identity_sequence": "sequences", "identity_opt": "optionals", "training": "training mode",
     "range_bfloat16": "Range of bfloat16",
 }  # fmt: skip
 

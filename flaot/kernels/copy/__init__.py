@@ -17,7 +17,7 @@ from flaot.kernels.base import Builder, Implementation, Kernel, Storage
 from flaot.kernels.common.strides import collapse
 from flaot.plan.program import Buffer, Space, View
 
-COPY = Kernel("copy", variants=("generic",))
+COPY = Kernel("copy", variants=("generic", "avx2"))
 PARALLEL = 50_000
 """Elements from which splitting over threads pays."""
 

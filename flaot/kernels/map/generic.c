@@ -1,6 +1,6 @@
 /* Portable map kernel; see map.h. */
 #include "map/check.h"
-#include "map/loops.h"
+#include "map/portable.h"
 
 fl_map_fn fl_map_portable(const fl_map_instr *in) { return map_find(in); }
 

@@ -1,9 +1,11 @@
-/* The map kernel on vectors: float32 instructions by hand, half-precision conversions by F16C, the rest as the compiler makes of loops.h.
+/* The map kernel on vectors: float32 instructions by hand, half-precision conversions by F16C, and the loops of masks, indices and
+   quantization as the compiler vectorises them. What is rare runs the portable code.
    avx2.c and avx512.c include this with FL_VL 8 and 16. */
 #ifndef FLAOT_KERNELS_VEC_MAP_H
 #define FLAOT_KERNELS_VEC_MAP_H
 #include "common/simd.h"
 #include "common/vmath.h"
+#include "common/half.h"
 #include "map/loops.h"
 
 /* One source: y = EXPR of a, with the instruction's arguments p and q. The rest of the chunk is one masked vector. */
@@ -135,6 +137,37 @@ static fl_status vec_to_half(const void *const *s, void *y_, int32_t n, const fl
   return FL_OK;
 }
 
+WHERE(vec_where_1, uint8_t)
+WHERE(vec_where_4, uint32_t)
+WHERE(vec_where_8, uint64_t)
+LOOP2(vec_equal, float, uint8_t, a == b)
+LOOP2(vec_less, float, uint8_t, a < b)
+LOOP2(vec_less_equal, float, uint8_t, a <= b)
+LOOP1(vec_not, uint8_t, uint8_t, !a)
+LOOP2(vec_and, uint8_t, uint8_t, (a != 0) & (b != 0))
+LOOP2(vec_or, uint8_t, uint8_t, (a | b) != 0)
+LOOP2(vec_equal_64, int64_t, uint8_t, a == b)
+LOOP2(vec_less_64, int64_t, uint8_t, a < b)
+LOOP2(vec_add_64, uint64_t, uint64_t, a + b)
+LOOP2(vec_sub_64, uint64_t, uint64_t, a - b)
+LOOP2(vec_mul_64, uint64_t, uint64_t, a * b)
+LOOP2(vec_add_32, uint32_t, uint32_t, a + b)
+LOOP2(vec_sub_32, uint32_t, uint32_t, a - b)
+LOOP2(vec_mul_32, uint32_t, uint32_t, a * b)
+LOOP1(vec_f32_of_u8, uint8_t, float, a)
+LOOP1(vec_f32_of_i8, int8_t, float, a)
+LOOP1(vec_f32_of_i32, int32_t, float, a)
+LOOP1(vec_f32_of_i64, int64_t, float, a)
+LOOP1(vec_f32_of_bool, uint8_t, float, a != 0)
+LOOP1(vec_i64_of_i32, int32_t, int64_t, a)
+LOOP1(vec_i32_of_i64, int64_t, int32_t, a)
+LOOP1(vec_bool_of_f32, float, uint8_t, a != 0)
+QUANTIZE(vec_u8, uint8_t, 0, 255)
+QUANTIZE(vec_i8, int8_t, -128, 127)
+DEQUANTIZE(vec_u8, uint8_t)
+DEQUANTIZE(vec_i8, int8_t)
+DEQUANTIZE(vec_i32, int32_t)
+
 #define VEC(CODE, name) case FL_MAP_##CODE: return vec_##name
 
 static fl_map_fn vec_find_f32(const fl_map_instr *in) {
@@ -172,15 +205,61 @@ static fl_map_fn vec_find_f32(const fl_map_instr *in) {
   VEC(MAX, max);
   VEC(MIN, min);
   VEC(PRELU, prelu);
-  default: return map_find(in);
+  VEC(EQUAL, equal);
+  VEC(LESS, less);
+  VEC(LESS_EQUAL, less_equal);
+  default: return fl_map_portable(in);
+  }
+}
+
+#define PAIR(from, to) ((uint32_t)(from) | (uint32_t)(to) << 8)
+
+static fl_map_fn vec_find_cast(const fl_map_instr *in) {
+  switch (in->type) {
+  case PAIR(FL_F16, FL_F32): return vec_from_half;
+  case PAIR(FL_F32, FL_F16): return vec_to_half;
+  case PAIR(FL_U8, FL_F32): return vec_f32_of_u8;
+  case PAIR(FL_I8, FL_F32): return vec_f32_of_i8;
+  case PAIR(FL_I32, FL_F32): return vec_f32_of_i32;
+  case PAIR(FL_I64, FL_F32): return vec_f32_of_i64;
+  case PAIR(FL_BOOL, FL_F32): return vec_f32_of_bool;
+  case PAIR(FL_F32, FL_BOOL): return vec_bool_of_f32;
+  case PAIR(FL_I32, FL_I64): return vec_i64_of_i32;
+  case PAIR(FL_I64, FL_I32): return vec_i32_of_i64;
+  default: return fl_map_portable(in);
+  }
+}
+
+/* Instructions on integers and masks, by code and type T (R for QUANTIZE). */
+static fl_map_fn vec_find_other(const fl_map_instr *in) {
+  switch (PAIR(in->type & 0xFF, in->code)) {
+  case PAIR(FL_BOOL, FL_MAP_NOT): return vec_not;
+  case PAIR(FL_BOOL, FL_MAP_AND): return vec_and;
+  case PAIR(FL_BOOL, FL_MAP_OR): return vec_or;
+  case PAIR(FL_I64, FL_MAP_EQUAL): return vec_equal_64;
+  case PAIR(FL_I64, FL_MAP_LESS): return vec_less_64;
+  case PAIR(FL_I64, FL_MAP_ADD): return vec_add_64;
+  case PAIR(FL_I64, FL_MAP_SUB): return vec_sub_64;
+  case PAIR(FL_I64, FL_MAP_MUL): return vec_mul_64;
+  case PAIR(FL_I32, FL_MAP_ADD): return vec_add_32;
+  case PAIR(FL_I32, FL_MAP_SUB): return vec_sub_32;
+  case PAIR(FL_I32, FL_MAP_MUL): return vec_mul_32;
+  case PAIR(FL_U8, FL_MAP_DEQUANTIZE): return dequantize_vec_u8;
+  case PAIR(FL_I8, FL_MAP_DEQUANTIZE): return dequantize_vec_i8;
+  case PAIR(FL_I32, FL_MAP_DEQUANTIZE): return dequantize_vec_i32;
+  default: return fl_map_portable(in);
   }
 }
 
 static fl_map_fn vec_find(const fl_map_instr *in) {
-  uint32_t from = in->type & 0xFF, to = in->type >> 8 & 0xFF;
-  if (in->code == FL_MAP_CAST && from == FL_F16 && to == FL_F32) return vec_from_half;
-  if (in->code == FL_MAP_CAST && from == FL_F32 && to == FL_F16) return vec_to_half;
-  return from == FL_F32 && in->code != FL_MAP_CAST ? vec_find_f32(in) : map_find(in);
+  uint32_t type = in->type & 0xFF, to = in->type >> 8 & 0xFF;
+  size_t size = fl_dtype_size(type);
+  switch (in->code) {
+  case FL_MAP_CAST: return vec_find_cast(in);
+  case FL_MAP_WHERE: return size == 4 ? vec_where_4 : size == 8 ? vec_where_8 : size == 1 ? vec_where_1 : fl_map_portable(in);
+  case FL_MAP_QUANTIZE: return to == FL_U8 ? quantize_vec_u8 : to == FL_I8 ? quantize_vec_i8 : fl_map_portable(in);
+  default: return type == FL_F32 ? vec_find_f32(in) : vec_find_other(in);
+  }
 }
 
 #endif

@@ -47,6 +47,7 @@ fl_status fl_conv_stem_f32_avx512(const fl_call *c);
 fl_status fl_conv_transpose_f32_generic(const fl_call *c);
 fl_status fl_conv_wino_f32_avx2(const fl_call *c);
 fl_status fl_conv_wino_f32_avx512(const fl_call *c);
+fl_status fl_copy_avx2(const fl_call *c);
 fl_status fl_copy_generic(const fl_call *c);
 fl_status fl_cumsum_generic(const fl_call *c);
 fl_status fl_gather_generic(const fl_call *c);
@@ -101,6 +102,9 @@ const fl_kernel fl_kernels[] = {
 #endif
 #ifdef FLAOT_AVX512
   {0x45901592u, FL_ISA_AVX512, fl_map_check, fl_map_avx512, "map.avx512"},
+#endif
+#ifdef FLAOT_AVX2
+  {0x4686672bu, FL_ISA_AVX2, fl_copy_check, fl_copy_avx2, "copy.avx2"},
 #endif
 #ifdef FLAOT_AVX2
   {0x5099a4e8u, FL_ISA_AVX2, fl_map_check, fl_map_avx2, "map.avx2"},
