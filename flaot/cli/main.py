@@ -61,7 +61,7 @@ def cli() -> None:
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP arrived; unwinds like KeyboardInterrupt so that temporary files are removed."""
+    """SIGINT, SIGTERM or SIGHUP arrived; unwinds like KeyboardInterrupt (on which click prints) so that temporary files are removed."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -76,7 +76,7 @@ def main(argv: list[str] | None = None) -> None:
     """Entry point of the console script; always ends in SystemExit."""
     arguments = sys.argv[1:] if argv is None else argv
     console.prepare()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     code = _run(arguments)
     try:
@@ -104,7 +104,8 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", 130)
     except Terminated as e:
-        return _fail(f"ended by {signal.Signals(e.number).name}", 128 + e.number)
+        sentence = "interrupted" if e.number == signal.SIGINT else f"ended by {signal.Signals(e.number).name}"
+        return _fail(sentence, 128 + e.number)
     except BrokenPipeError:
         return console.abandon()
     except MemoryError:
