@@ -16,7 +16,10 @@ from flaot.ir.types import DType
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.plan.program import View
 
-NORM = Kernel("norm_f32", params=(Param("axes", "u32"), Param("mode"), Param("has"), Param("epsilon", "f32")))
+NORM = Kernel(
+    "norm_f32", params=(Param("axes", "u32"), Param("mode"), Param("has"), Param("epsilon", "f32")),
+    variants=("generic", "avx2", "avx512"),
+)
 """``axes`` is a bit set; ``mode`` as in the C source; ``has`` flags scale (1) and bias (2)."""
 
 VARIANCE, RMS, DEVIATION, LP1, LP2 = range(5)

@@ -2,8 +2,8 @@
    t: x, then as flagged scale and bias (bit 0, 1 of `has`) with the dims of x; outputs y and optionally mean and inv, size 1 on `axes`. */
 #include "flaot/kernel.h"
 #include "gen/params.h"
+#include "norm/modes.h"
 
-enum { VARIANCE, RMS, DEVIATION /* epsilon outside the root */, LP1, LP2, MODES };
 enum { RUN = 32 };
 
 fl_status fl_norm_f32_check(const fl_call *c) {
@@ -54,9 +54,7 @@ static void window(walk *w, const fl_norm_f32_params *p) {
   const fl_call *c = w->c;
   bool centred = p->mode == VARIANCE || p->mode == DEVIATION;
   float n = (float)w->n, mean = centred ? total(w, 0.0f, 0) / n : 0.0f;
-  float spread = p->mode == LP1 ? total(w, 0.0f, 1) : total(w, mean, 2), inv;
-  if (p->mode >= LP1) inv = spread == 0.0f ? 0.0f : 1.0f / (p->mode == LP1 ? spread : __builtin_sqrtf(spread));
-  else inv = p->mode == DEVIATION ? 1.0f / (__builtin_sqrtf(spread / n) + p->epsilon) : 1.0f / __builtin_sqrtf(spread / n + p->epsilon);
+  float inv = norm_inverse(p, p->mode == LP1 ? total(w, 0.0f, 1) : total(w, mean, 2), n);
   for (int64_t i = 0; i < w->n; i++, next(w)) {
     float v = (((const float *)c->p[0])[w->o[0]] - mean) * inv;
     if (p->has & 1) v *= ((const float *)c->p[1])[w->o[1]];

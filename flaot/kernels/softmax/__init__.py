@@ -7,7 +7,7 @@ from flaot.ir.ops.softmax import LogSoftmax, Softmax, _Normaliser
 from flaot.ir.types import DType
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
 
-SOFTMAX = Kernel("softmax_f32", params=(Param("axis"), Param("log")), variants=("generic",))
+SOFTMAX = Kernel("softmax_f32", params=(Param("axis"), Param("log")), variants=("generic", "avx2", "avx512"))
 
 
 class SoftmaxWay(Implementation):

@@ -63,6 +63,8 @@ fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_matmul_s8_generic(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
+fl_status fl_norm_f32_avx2(const fl_call *c);
+fl_status fl_norm_f32_avx512(const fl_call *c);
 fl_status fl_norm_f32_generic(const fl_call *c);
 fl_status fl_pool_f32_avx2(const fl_call *c);
 fl_status fl_pool_f32_avx512(const fl_call *c);
@@ -76,6 +78,8 @@ fl_status fl_resize_nearest_generic(const fl_call *c);
 fl_status fl_roi_align_f32_generic(const fl_call *c);
 fl_status fl_scatter_elements_generic(const fl_call *c);
 fl_status fl_scatter_nd_generic(const fl_call *c);
+fl_status fl_softmax_f32_avx2(const fl_call *c);
+fl_status fl_softmax_f32_avx512(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
 fl_status fl_topk_generic(const fl_call *c);
 
@@ -99,9 +103,16 @@ const fl_kernel fl_kernels[] = {
   {0x24461508u, 0, fl_contract_check, fl_contract_generic, "contract.generic"},
 #ifdef FLAOT_AVX512
   {0x27469f8eu, FL_ISA_AVX512, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},
+  {0x293daa04u, FL_ISA_AVX512, fl_norm_f32_check, fl_norm_f32_avx512, "norm_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX2
+  {0x3e1638bau, FL_ISA_AVX2, fl_norm_f32_check, fl_norm_f32_avx2, "norm_f32.avx2"},
 #endif
 #ifdef FLAOT_AVX512
   {0x45901592u, FL_ISA_AVX512, fl_map_check, fl_map_avx512, "map.avx512"},
+#endif
+#ifdef FLAOT_AVX512
+  {0x469e6d4eu, FL_ISA_AVX512, fl_softmax_f32_check, fl_softmax_f32_avx512, "softmax_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX2
   {0x4686672bu, FL_ISA_AVX2, fl_copy_check, fl_copy_avx2, "copy.avx2"},
@@ -112,6 +123,9 @@ const fl_kernel fl_kernels[] = {
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
   {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
+#ifdef FLAOT_AVX2
+  {0x5699687cu, FL_ISA_AVX2, fl_softmax_f32_check, fl_softmax_f32_avx2, "softmax_f32.avx2"},
+#endif
   {0x5888d7d8u, 0, fl_cumsum_check, fl_cumsum_generic, "cumsum.generic"},
   {0x58b1d352u, 0, fl_map_check, fl_map_generic, "map.generic"},
   {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
