@@ -103,6 +103,8 @@ const fl_kernel fl_kernels[] = {
   {0x24461508u, 0, fl_contract_check, fl_contract_generic, "contract.generic"},
 #ifdef FLAOT_AVX512
   {0x27469f8eu, FL_ISA_AVX512, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX512
   {0x293daa04u, FL_ISA_AVX512, fl_norm_f32_check, fl_norm_f32_avx512, "norm_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX2
@@ -111,11 +113,11 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX512
   {0x45901592u, FL_ISA_AVX512, fl_map_check, fl_map_avx512, "map.avx512"},
 #endif
-#ifdef FLAOT_AVX512
-  {0x469e6d4eu, FL_ISA_AVX512, fl_softmax_f32_check, fl_softmax_f32_avx512, "softmax_f32.avx512"},
-#endif
 #ifdef FLAOT_AVX2
   {0x4686672bu, FL_ISA_AVX2, fl_copy_check, fl_copy_avx2, "copy.avx2"},
+#endif
+#ifdef FLAOT_AVX512
+  {0x469e6d4eu, FL_ISA_AVX512, fl_softmax_f32_check, fl_softmax_f32_avx512, "softmax_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX2
   {0x5099a4e8u, FL_ISA_AVX2, fl_map_check, fl_map_avx2, "map.avx2"},
