@@ -22,9 +22,8 @@ from flaot.hcd import Hcd, load_hcd
 from flaot.ir import op as ops
 from flaot.ir.graph import Graph
 from flaot.mapping.layout import Conversion, assign_layouts
-from flaot.plan.fields import HEADER
 from flaot.plan.program import Program
-from flaot.plan.write import write_plan
+from flaot.plan.write import plan_digest, write_plan
 from flaot.rewrite import rules_in, run_rules
 from flaot.schedule.build import choose_all, schedule
 from flaot.schedule.evaluate import evaluate
@@ -112,7 +111,7 @@ def layouts(graph: Graph, cpu: Cpu) -> list[Conversion]:
 def _report(plan: bytes, program: Program, conversions: list[Conversion]) -> dict[str, Any]:
     constants = {id(v.buffer): v.buffer.nbytes for s in program.steps for v in s.inputs if v.buffer.data is not None}
     return {
-        "digest": plan[HEADER.offset("digest") :][:32].hex(),
+        "digest": plan_digest(plan).hex(),
         "plan_bytes": len(plan),
         "inputs": [{"name": p.name, "dtype": p.view.dtype.name, "shape": list(p.view.dims)} for p in program.inputs],
         "outputs": [{"name": p.name, "dtype": p.view.dtype.name, "shape": list(p.view.dims)} for p in program.outputs],

@@ -55,7 +55,11 @@ class _Writer:
         header["abi"], header["header_size"], header["section_count"] = fields.ABI, HEADER.size, len(bodies)
         header["model_digest"], header["hcd_digest"] = list(model_digest), list(hcd_digest)
         header["compiler"], header["alignment"] = compiler, self.alignment
-        return seal(b"".join([header.tobytes(), table, *blocks]))
+        head, start = header.tobytes(), HEADER.offset("digest")
+        digest = hashlib.sha256(head[start + 32 :])
+        for block in (table, *blocks):
+            digest.update(block)
+        return b"".join([head[:start], digest.digest(), head[start + 32 :], table, *blocks])
 
     def lay_out(self, bodies: dict[Section, bytes]) -> tuple[bytes, list[bytes], int]:
         """Section table, the sections with the padding between them, and the length of the plan."""
@@ -192,6 +196,12 @@ class _Writer:
         for row, n in zip(rows, self.program.names, strict=True):
             row["name"], row["tensor"], row["step"] = self.string(n.name), self.tensor(n.view), n.step
         return rows.tobytes()
+
+
+def plan_digest(plan: bytes) -> bytes:
+    """The digest a sealed plan carries."""
+    start = HEADER.offset("digest")
+    return plan[start : start + 32]
 
 
 def seal(plan: bytes) -> bytes:

@@ -39,9 +39,11 @@ LEAST = 16
 
 
 def transformed(w: np.ndarray, m: int, vl: int) -> np.ndarray:
-    """[M, C, 3, 3] to [point][panel][channel][lane], flat."""
-    u = np.einsum("ik,ockl,jl->ijco", G[m], w.astype(np.float64), G[m])
-    return packing.panel_pack(u.reshape((m + 2) ** 2, *u.shape[2:]).astype(np.float32), vl)
+    """[M, C, 3, 3] to [point][panel][channel][lane], flat. Plain float64 sums in a fixed order: the same bytes on every machine."""
+    g = w.astype(np.float64).transpose(2, 3, 1, 0)
+    rows = [a * g[0] + b * g[1] + c * g[2] for a, b, c in G[m]]
+    u = np.stack([a * r[0] + b * r[1] + c * r[2] for r in rows for a, b, c in G[m]])
+    return packing.panel_pack(u.astype(np.float32), vl)
 
 
 def tiles_of(s: Shape, m: int) -> int:
