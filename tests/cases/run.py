@@ -105,7 +105,7 @@ def _difference(got: Path, want: Path, spec: dict[str, float]) -> str:
 
 
 def ratchet() -> dict[str, Verdict]:
-    """The verdicts on record: one line each, the case's name, pass or refused, and for a refusal its message."""
+    """The verdicts on record: one line each, the case's name, pass, refused or fail, and why."""
     rows = [line.split(" ", 2) for line in RATCHET.read_text().splitlines() if line and not line.startswith("#")]
     return {row[0]: Verdict(row[1], row[2] if len(row) > 2 else "") for row in rows}
 
@@ -121,7 +121,7 @@ def main() -> int:
     good = sum(v.word == "pass" for v in verdicts.values())
     print(f"{good} of {len(verdicts)} pass")
     if "--write" in sys.argv:
-        head = "# Verdict of every case: pass, or refused with the message. Written by python -m tests.cases.run --write.\n"
+        head = "# Verdict of every case: pass, or why not. Written by python -m tests.cases.run --write.\n"
         RATCHET.write_text(head + "".join(f"{n} {v.word} {v.why}".rstrip() + "\n" for n, v in verdicts.items()))
     return 0
 

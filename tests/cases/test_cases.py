@@ -1,4 +1,4 @@
-"""Small models from public bug reports: each passes or is refused as tests/cases.ratchet says, in neither direction otherwise."""
+"""Small models from public bug reports: each has the verdict tests/cases.ratchet records; a change in either direction fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(folder() is None, reason="FLA
 @pytest.mark.parametrize("name", names())
 def test_case_is_as_recorded(name: str) -> None:
     verdict = judge(name)
-    assert verdict.word in ("pass", "refused"), f"{verdict.word}: {verdict.why}"
+    assert verdict.word != "crash", verdict.why
     assert verdict == ratchet().get(name), "run python -m tests.cases.run --write and look at the difference"
 
 

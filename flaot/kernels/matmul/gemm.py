@@ -36,7 +36,7 @@ def panel_vectors(m: int, n: int, lanes: int) -> int:
 
     def cost(nv: int) -> float:
         height = HEIGHTS[lanes][nv - 1]
-        tiles = -(-m // height)
+        tiles = max(1, -(-m // height))  # no rows at all: any panel does
         panels, rest = divmod(-(-n // lanes), nv)
 
         def one(width: int) -> float:
