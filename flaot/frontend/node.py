@@ -37,7 +37,7 @@ class OnnxNode:
         self._domain = domain_of(proto.domain)
         self.opset = scope.opsets.get(self._domain, 0)
         self.where = where(proto)
-        self.origin = (scope.prefix + label(proto),)
+        self.origin: tuple[builtins.str, ...] = (scope.prefix + label(proto),)
         self.n_outputs = _trimmed(proto.output)
         self._n_inputs = _trimmed(proto.input)
         self._attributes = self._bound_attributes()

@@ -22,6 +22,8 @@ class NodeReader(Protocol):
     op_type: str
     opset: int
     """Version of the node's domain imported by the model."""
+    origin: tuple[builtins.str, ...]
+    """Names the node goes by."""
     n_outputs: int
     """Outputs the node lists (trailing empty names dropped)."""
 
