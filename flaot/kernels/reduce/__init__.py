@@ -8,7 +8,7 @@ from flaot.ir.types import DType
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.plan.program import View
 
-REDUCE = Kernel("reduce", params=(Param("kind"),))
+REDUCE = Kernel("reduce", params=(Param("kind"),), variants=("generic", "avx2", "avx512"))
 DTYPES = (DType.float32, DType.float64, DType.int32, DType.int64, DType.uint32, DType.uint64, DType.int8, DType.uint8)
 
 

@@ -3,8 +3,8 @@
 #include "common/math.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
+#include "reduce/kinds.h"
 
-enum { SUM, MEAN, MAX, MIN, PROD, L1, L2, SUM_SQUARE, LOG_SUM, LOG_SUM_EXP, KINDS };
 enum { RUN = 32 };
 
 fl_status fl_reduce_check(const fl_call *c) {

@@ -72,6 +72,8 @@ fl_status fl_pool_f32_generic(const fl_call *c);
 fl_status fl_recurrent_generic(const fl_call *c);
 fl_status fl_recurrent_steps_avx2(const fl_call *c);
 fl_status fl_recurrent_steps_avx512(const fl_call *c);
+fl_status fl_reduce_avx2(const fl_call *c);
+fl_status fl_reduce_avx512(const fl_call *c);
 fl_status fl_reduce_generic(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
@@ -106,6 +108,9 @@ const fl_kernel fl_kernels[] = {
 #endif
 #ifdef FLAOT_AVX512
   {0x293daa04u, FL_ISA_AVX512, fl_norm_f32_check, fl_norm_f32_avx512, "norm_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX2
+  {0x29d5c096u, FL_ISA_AVX2, fl_reduce_check, fl_reduce_avx2, "reduce.avx2"},
 #endif
 #ifdef FLAOT_AVX2
   {0x3e1638bau, FL_ISA_AVX2, fl_norm_f32_check, fl_norm_f32_avx2, "norm_f32.avx2"},
@@ -153,6 +158,9 @@ const fl_kernel fl_kernels[] = {
 #endif
   {0x8f9080a7u, 0, fl_grid_sample_f32_check, fl_grid_sample_f32_generic, "grid_sample_f32.generic"},
   {0x90637af5u, 0, fl_gather_elements_check, fl_gather_elements_generic, "gather_elements.generic"},
+#ifdef FLAOT_AVX512
+  {0x90c822b8u, FL_ISA_AVX512, fl_reduce_check, fl_reduce_avx512, "reduce.avx512"},
+#endif
   {0x9a8d4ee8u, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
   {0xad419222u, 0, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
   {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
