@@ -10,14 +10,14 @@ import numpy as np
 from flaot.ir.graph import Node
 from flaot.ir.ops.resize import Resize
 from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.resize.tables import Table, table
 from flaot.plan.program import View
 
 _AXES = (Param("rows"), Param("columns"), Param("inner"))
 _TABLE = Param("table", count=0)
-BLEND = Kernel("resize_f32", params=(*_AXES, Param("row_taps"), Param("column_taps"), Param("fill", "f32"), _TABLE))
-NEAREST = Kernel("resize_nearest", params=(*_AXES, Param("fill", count=2), _TABLE))
+BLEND = Kernel("resize_f32", params=(*_AXES, Param("row_taps"), Param("column_taps"), Param("fill", "f32"), _TABLE), variants=VARIANTS)
+NEAREST = Kernel("resize_nearest", params=(*_AXES, Param("fill", count=2), _TABLE), variants=VARIANTS)
 
 
 class ResizeWay(Implementation):

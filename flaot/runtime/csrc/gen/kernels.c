@@ -75,7 +75,11 @@ fl_status fl_recurrent_steps_avx512(const fl_call *c);
 fl_status fl_reduce_avx2(const fl_call *c);
 fl_status fl_reduce_avx512(const fl_call *c);
 fl_status fl_reduce_generic(const fl_call *c);
+fl_status fl_resize_f32_avx2(const fl_call *c);
+fl_status fl_resize_f32_avx512(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
+fl_status fl_resize_nearest_avx2(const fl_call *c);
+fl_status fl_resize_nearest_avx512(const fl_call *c);
 fl_status fl_resize_nearest_generic(const fl_call *c);
 fl_status fl_roi_align_f32_generic(const fl_call *c);
 fl_status fl_scatter_elements_generic(const fl_call *c);
@@ -126,8 +130,13 @@ const fl_kernel fl_kernels[] = {
 #endif
 #ifdef FLAOT_AVX2
   {0x5099a4e8u, FL_ISA_AVX2, fl_map_check, fl_map_avx2, "map.avx2"},
+#ifdef FLAOT_AVX2
+  {0x4d2147e3u, FL_ISA_AVX2, fl_resize_nearest_check, fl_resize_nearest_avx2, "resize_nearest.avx2"},
 #endif
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
+#ifdef FLAOT_AVX2
+  {0x5309ef74u, FL_ISA_AVX2, fl_resize_f32_check, fl_resize_f32_avx2, "resize_f32.avx2"},
+#endif
   {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
 #ifdef FLAOT_AVX2
@@ -137,6 +146,9 @@ const fl_kernel fl_kernels[] = {
   {0x58b1d352u, 0, fl_map_check, fl_map_generic, "map.generic"},
   {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
   {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
+#ifdef FLAOT_AVX512
+  {0x73a9e761u, FL_ISA_AVX512, fl_resize_nearest_check, fl_resize_nearest_avx512, "resize_nearest.avx512"},
+#endif
   {0x7419dd74u, 0, fl_pool_f32_check, fl_pool_f32_generic, "pool_f32.generic"},
 #ifdef FLAOT_AVX512
   {0x75c51d8eu, FL_ISA_AVX512, fl_conv_dw_f32_check, fl_conv_dw_f32_avx512, "conv_dw_f32.avx512"},
@@ -181,6 +193,9 @@ const fl_kernel fl_kernels[] = {
 #endif
   {0xe6fbf824u, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
   {0xeea7053eu, 0, fl_recurrent_check, fl_recurrent_generic, "recurrent.generic"},
+#ifdef FLAOT_AVX512
+  {0xef0761e6u, FL_ISA_AVX512, fl_resize_f32_check, fl_resize_f32_avx512, "resize_f32.avx512"},
+#endif
   {0xf6f49848u, 0, fl_norm_f32_check, fl_norm_f32_generic, "norm_f32.generic"},
 };
 
