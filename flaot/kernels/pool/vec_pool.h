@@ -11,6 +11,7 @@ typedef struct job {
   const fl_pool_f32_params *p;
   fl_plane x, y;
   fl_taps t[3];
+  int64_t step[3]; /* floats from tap to tap */
 } job;
 
 FL_INLINE vf join(vf acc, vf v, bool max) { return max ? v_max(v, acc) : acc + v; }
@@ -22,37 +23,48 @@ static int32_t taps_counted(const job *j, int a) {
   return j->p->include ? fl_taps_padded(t->at, j->p->window[a], j->p->dilation[a], j->x.d[a], j->p->end[a]) : t->last - t->first;
 }
 
-/* K vectors of channels at one output position. */
-#define EACH_TAP                                                                                                                 \
-  for (int32_t a = j->t[0].first; a < j->t[0].last; a++)                                                                         \
-    for (int32_t b = j->t[1].first; b < j->t[1].last; b++)                                                                       \
-      for (int32_t e = j->t[2].first; e < j->t[2].last; e++)
-#define TAP                                                                                                                      \
-  (x + (j->t[0].at + (int64_t)a * j->p->dilation[0]) * j->x.s[0] + (j->t[1].at + (int64_t)b * j->p->dilation[1]) * j->x.s[1] +   \
-   (j->t[2].at + (int64_t)e * j->p->dilation[2]) * j->x.s[2])
-
-FL_INLINE void block(const job *j, const float *x, float *y, float scale, const int k, const bool max) {
+/* k vectors of channels, the v-th at channel at[v], for one output position. */
+FL_INLINE void block(const job *j, const float *x, float *y, const int64_t *at, float scale, const int k, const bool max) {
   vf acc[4];
-  for (int i = 0; i < k; i++) acc[i] = identity(max);
-  EACH_TAP {
-    const float *q = TAP;
-    for (int i = 0; i < k; i++) acc[i] = join(acc[i], v_load(q + i * FL_VL), max);
-  }
-  for (int i = 0; i < k; i++) v_store(y + i * FL_VL, max ? acc[i] : acc[i] * scale);
+  FL_UNROLL for (int v = 0; v < k; v++) acc[v] = identity(max);
+  const float *plane = x + (j->t[0].at * j->x.s[0] + j->t[1].at * j->x.s[1] + j->t[2].at * j->x.s[2]);
+  for (int32_t a = j->t[0].first; a < j->t[0].last; a++)
+    for (int32_t b = j->t[1].first; b < j->t[1].last; b++) {
+      const float *q = plane + a * j->step[0] + b * j->step[1] + j->t[2].first * j->step[2];
+      for (int32_t e = j->t[2].first; e < j->t[2].last; e++, q += j->step[2])
+        FL_UNROLL for (int v = 0; v < k; v++) acc[v] = join(acc[v], v_load(q + at[v]), max);
+    }
+  FL_UNROLL for (int v = 0; v < k; v++) v_store(y + at[v], max ? acc[v] : acc[v] * scale);
 }
 
-FL_INLINE void channels(const job *j, const float *x0, float *y, float scale, const bool max) {
-  int64_t n = j->x.c, i = 0;
-  for (; i + 4 * FL_VL <= n; i += 4 * FL_VL) block(j, x0 + i, y + i, scale, 4, max);
-  for (; i + FL_VL <= n; i += FL_VL) block(j, x0 + i, y + i, scale, 1, max);
-  if (i < n && n >= FL_VL) block(j, x0 + n - FL_VL, y + n - FL_VL, scale, 1, max); /* overlaps: writes the same values again */
-  else
-    for (; i < n; i++) {
-      const float *x = x0 + i;
-      float acc = max ? -__builtin_inff() : 0.0f;
-      EACH_TAP acc = join1(acc, *TAP, max);
-      y[i] = max ? acc : acc * scale;
+/* Fewer channels than a vector has lanes. */
+FL_INLINE void narrow(const job *j, const float *x, float *y, float scale, const bool max) {
+  int n = (int)j->x.c;
+  vf acc = identity(max);
+  const float *plane = x + (j->t[0].at * j->x.s[0] + j->t[1].at * j->x.s[1] + j->t[2].at * j->x.s[2]);
+  for (int32_t a = j->t[0].first; a < j->t[0].last; a++)
+    for (int32_t b = j->t[1].first; b < j->t[1].last; b++) {
+      const float *q = plane + a * j->step[0] + b * j->step[1] + j->t[2].first * j->step[2];
+      for (int32_t e = j->t[2].first; e < j->t[2].last; e++, q += j->step[2]) acc = join(acc, v_load_n(q, n), max);
     }
+  v_store_n(y, max ? acc : acc * scale, n);
+}
+
+/* The last vector of a tensor whose channels do not fill whole ones overlaps its neighbour and writes the same values again. */
+FL_INLINE void channels(const job *j, const float *x, float *y, float scale, const bool max) {
+  int64_t n = j->x.c;
+  if (n < FL_VL) {
+    narrow(j, x, y, scale, max);
+    return;
+  }
+  for (int64_t i = 0; i < n; i += 4 * FL_VL) {
+    int64_t at[4], left = (n - i + FL_VL - 1) / FL_VL;
+    for (int v = 0; v < 4; v++) at[v] = i + v * FL_VL <= n - FL_VL ? i + v * FL_VL : n - FL_VL;
+    if (left >= 4) block(j, x, y, at, scale, 4, max);
+    else if (left == 3) block(j, x, y, at, scale, 3, max);
+    else if (left == 2) block(j, x, y, at, scale, 2, max);
+    else block(j, x, y, at, scale, 1, max);
+  }
 }
 
 static void last(const fl_call *c, job *j) {
@@ -134,6 +146,27 @@ static void average(job *j, float *y) {
   }
 }
 
+/* One window covers a whole contiguous plane. */
+static bool whole_planes(const job *j) {
+  const fl_pool_f32_params *p = j->p;
+  int64_t step = 1;
+  for (int i = 2; i >= 0; i--) {
+    if (j->y.d[i] != 1 || p->begin[i] || p->end[i] || p->dilation[i] != 1 || p->window[i] != j->x.d[i]) return false;
+    if (j->x.d[i] > 1 && j->x.s[i] != step) return false;
+    step *= j->x.d[i];
+  }
+  return true;
+}
+
+static void planes(const fl_call *c, const job *j) {
+  int64_t rows = j->x.n * j->x.c, n = (int64_t)j->x.d[0] * j->x.d[1] * j->x.d[2];
+  for (int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts); r < end; r++) {
+    const float *x = (const float *)c->p[0] + r / j->x.c * j->x.ns + r % j->x.c * j->x.cs;
+    float *y = (float *)c->p[1] + r / j->x.c * j->y.ns + r % j->x.c * j->y.cs;
+    *y = j->p->mode == MAX ? fold(x, n, true) : fold(x, n, false) / (float)n;
+  }
+}
+
 static void plain(const fl_call *c, job *j) {
   const fl_pool_f32_params *p = j->p;
   bool max = p->mode == MAX, whole = j->y.d[2] == 1 && p->begin[2] == 0 && p->dilation[2] == 1;
@@ -157,9 +190,11 @@ static void plain(const fl_call *c, job *j) {
 
 static fl_status pool(const fl_call *c) {
   const fl_pool_f32_params *p = c->params;
-  job j = {p, fl_plane_of(c->t[0]), fl_plane_of(c->t[1]), {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}};
+  job j = {p, fl_plane_of(c->t[0]), fl_plane_of(c->t[1]), {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, {0, 0, 0}};
+  for (int i = 0; i < 3; i++) j.step[i] = p->dilation[i] * j.x.s[i];
   if (p->mode == NORM || fl_elements(c->t[0]) == 0 || fl_elements(c->t[1]) == 0) return fl_pool_f32_generic(c);
-  if (j.x.cs == 1 && j.y.cs == 1) last(c, &j);
+  if (whole_planes(&j)) planes(c, &j);
+  else if (j.x.cs == 1 && j.y.cs == 1) last(c, &j);
   else if ((j.x.s[2] == 1 || j.x.d[2] == 1) && (j.y.s[2] == 1 || j.y.d[2] == 1)) plain(c, &j);
   else return fl_pool_f32_generic(c);
   return FL_OK;

@@ -20,7 +20,8 @@ typedef struct fl_taps { int64_t at; int32_t first, last; } fl_taps; /* at: inpu
 
 static inline fl_taps fl_taps_of(int64_t o, int32_t stride, int32_t begin, int32_t kernel, int32_t dilation, int32_t size) {
   int64_t at = o * stride - begin;
-  int64_t first = at < 0 ? (-at + dilation - 1) / dilation : 0, last = at < size ? (size - at - 1) / dilation + 1 : 0;
+  int64_t first = at < 0 ? -at : 0, last = at < size ? size - at : 0;
+  if (dilation > 1) first = (first + dilation - 1) / dilation, last = (last + dilation - 1) / dilation;
   if (last > kernel) last = kernel;
   if (first > last) first = last;
   fl_taps t = {at, (int32_t)first, (int32_t)last};
