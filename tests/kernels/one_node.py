@@ -21,20 +21,29 @@ load_all()
 
 def build(
     op_type: str, inputs: Sequence[np.ndarray | None], *, opset: int = 18, constant: Sequence[int] = (), outputs: int = 1,
-    domain: str = "", **attributes: Any,
+    domain: str = "", types: Sequence[type] = (), **attributes: Any,
 ) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
-    """The model and its inputs; ``constant`` lists the node inputs that are initializers."""
+    """The model and its inputs; ``constant`` lists the node inputs that are initializers, ``types`` the
+    outputs' dtypes where onnx cannot infer them. A trailing _ of an attribute's name is dropped (``opset_``)."""
     names = ["" if a is None else f"x{i}" for i, a in enumerate(inputs)]
     results = [f"y{i}" for i in range(outputs)]
     given = {n: a for n, a in zip(names, inputs, strict=True) if a is not None}
     fixed = {names[i]: given.pop(names[i]) for i in constant if i < len(inputs) and inputs[i] is not None}
+    clean = {k.rstrip("_"): v for k, v in attributes.items()}
     graph = helper.make_graph(
-        [helper.make_node(op_type, names, results, domain=domain, **attributes)], "g",
+        [helper.make_node(op_type, names, results, domain=domain, **clean)], "g",
         [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in given.items()],
-        [onnx.ValueInfoProto(name=n) for n in results], [numpy_helper.from_array(a, n) for n, a in fixed.items()],
+        [_declared(n, types[i] if types else None) for i, n in enumerate(results)],
+        [numpy_helper.from_array(a, n) for n, a in fixed.items()],
     )
     domains = [helper.make_opsetid("", opset), *([helper.make_opsetid(domain, 1)] if domain else [])]
     return onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=domains, ir_version=9)), given
+
+
+def _declared(name: str, dtype: type | None) -> onnx.ValueInfoProto:
+    if dtype is None:
+        return onnx.ValueInfoProto(name=name)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), None)
 
 
 def onnxruntime(op_type: str, inputs: Sequence[np.ndarray | None], **options: Any) -> list[np.ndarray]:

@@ -81,7 +81,8 @@ class LpPool(_Pool):
         return (y,)
 
 
-def _window(r: NodeReader) -> Window:
+def window_of(r: NodeReader) -> Window:
+    """The window of a pooling node over its first input."""
     shape = r.type(0).shape
     if len(shape) < 3:
         r.fail(f"{r.op_type} of shape {list(shape)}; batch, channels and spatial axes are expected")
@@ -92,7 +93,7 @@ def _window(r: NodeReader) -> Window:
 
 @reads("MaxPool")
 def read_max(r: NodeReader) -> None:
-    w = _window(r)
+    w = window_of(r)
     want = r.n_outputs > 1
     op = MaxPool(w.kernel, w.strides, w.pads, w.dilations, r.int("ceil_mode", 0) != 0, want, r.int("storage_order", 0) != 0)
     r.result(*r.emit_many(op, [r.input(0)]))
@@ -100,7 +101,7 @@ def read_max(r: NodeReader) -> None:
 
 @reads("AveragePool")
 def read_average(r: NodeReader) -> None:
-    w = _window(r)
+    w = window_of(r)
     include = r.int("count_include_pad", 0) != 0
     op = AveragePool(w.kernel, w.strides, w.pads, w.dilations, r.int("ceil_mode", 0) != 0, include)
     r.result(r.emit(op, [r.input(0)]))
@@ -108,7 +109,7 @@ def read_average(r: NodeReader) -> None:
 
 @reads("LpPool")
 def read_lp(r: NodeReader) -> None:
-    w = _window(r)
+    w = window_of(r)
     p = int(r.float("p", 2.0)) if r.opset < 2 else r.int("p", 2)
     r.result(r.emit(LpPool(w.kernel, w.strides, w.pads, w.dilations, r.int("ceil_mode", 0) != 0, p), [r.input(0)]))
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.integer import ConvInteger, QLinearConv, QLinearMatMul, _Conv, _Product
-from flaot.kernels.base import Builder, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.qlinear import gemm
 from flaot.plan.program import View
 
 MATMUL = Kernel("matmul_s8")
@@ -35,6 +36,9 @@ def _along(b: Builder, view: View | None, like: View, batch: tuple[int, ...], si
 class MatMulWay(Implementation):
     op = _Product
 
+    def cost(self, node: Node, chip: CpuChip) -> float:
+        return node.op.cost(node.input_types, node.output_types).flops / 2
+
     def lower(self, node: Node, b: Builder) -> None:
         slots = [None if v is None else b.view(v) for v in node.inputs]
         y = b.view(node.outputs[0])
@@ -51,6 +55,9 @@ class MatMulWay(Implementation):
 
 class ConvWay(Implementation):
     op = _Conv
+
+    def cost(self, node: Node, chip: CpuChip) -> float:
+        return node.op.cost(node.input_types, node.output_types).flops / 2
 
     def storage(self, node: Node) -> Storage:
         return Storage.either
@@ -90,3 +97,5 @@ def _three(values: Sequence[int], fill: int) -> tuple[int, ...]:
 def _heavy(node: Node) -> bool:
     return node.op.cost(node.input_types, node.output_types).flops > 500_000
 
+
+__all__ = ["CONV", "MATMUL", "ConvWay", "MatMulWay", "gemm"]

@@ -6,6 +6,7 @@ fl_status fl_contract_check(const fl_call *c);
 fl_status fl_conv_dw_f32_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
 fl_status fl_conv_gemm_f32_check(const fl_call *c);
+fl_status fl_conv_gemm_s8_check(const fl_call *c);
 fl_status fl_conv_s8_check(const fl_call *c);
 fl_status fl_conv_stem_f32_check(const fl_call *c);
 fl_status fl_conv_transpose_f32_check(const fl_call *c);
@@ -41,6 +42,8 @@ fl_status fl_conv_dw_f32_avx512(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
+fl_status fl_conv_gemm_s8_avx2(const fl_call *c);
+fl_status fl_conv_gemm_s8_avx512(const fl_call *c);
 fl_status fl_conv_s8_generic(const fl_call *c);
 fl_status fl_conv_stem_f32_avx2(const fl_call *c);
 fl_status fl_conv_stem_f32_avx512(const fl_call *c);
@@ -91,6 +94,9 @@ fl_status fl_topk_generic(const fl_call *c);
 
 const fl_kernel fl_kernels[] = {
   {0x01d2ff1eu, 0, fl_topk_check, fl_topk_generic, "topk.generic"},
+#ifdef FLAOT_AVX512
+  {0x066c0745u, FL_ISA_AVX512, fl_conv_gemm_s8_check, fl_conv_gemm_s8_avx512, "conv_gemm_s8.avx512"},
+#endif
   {0x075ecb78u, 0, fl_scatter_elements_check, fl_scatter_elements_generic, "scatter_elements.generic"},
 #ifdef FLAOT_AVX2
   {0x07aa84bcu, FL_ISA_AVX2, fl_recurrent_steps_check, fl_recurrent_steps_avx2, "recurrent_steps.avx2"},
@@ -106,6 +112,9 @@ const fl_kernel fl_kernels[] = {
   {0x15311b09u, FL_ISA_AVX2, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx2, "conv_gemm_f32.avx2"},
 #endif
   {0x22a4fe30u, 0, fl_conv_s8_check, fl_conv_s8_generic, "conv_s8.generic"},
+#ifdef FLAOT_AVX2
+  {0x22bc4b1fu, FL_ISA_AVX2, fl_conv_gemm_s8_check, fl_conv_gemm_s8_avx2, "conv_gemm_s8.avx2"},
+#endif
   {0x24461508u, 0, fl_contract_check, fl_contract_generic, "contract.generic"},
 #ifdef FLAOT_AVX512
   {0x27469f8eu, FL_ISA_AVX512, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},

@@ -49,6 +49,15 @@ typedef struct fl_conv_gemm_f32_params {
   float beta;
 } fl_conv_gemm_f32_params;
 
+typedef struct fl_conv_gemm_s8_params {
+  int32_t vl;
+  int32_t taps[3];
+  int32_t strides[3];
+  int32_t pads[3];
+  int32_t dilations[3];
+  int32_t group;
+} fl_conv_gemm_s8_params;
+
 typedef struct fl_conv_s8_params {
   int32_t strides[3];
   int32_t pads[3];
