@@ -13,7 +13,7 @@ from flaot.kernels.base import VARIANTS, Builder, CpuChip, Implementation, Kerne
 
 _WINDOW = tuple(Param(name, count=3) for name in ("window", "stride", "dilation", "begin", "end"))
 POOL = Kernel("pool_f32", params=(Param("mode"), Param("include"), Param("p"), *_WINDOW), variants=VARIANTS)
-MAXPOOL = Kernel("maxpool", params=(Param("column_major"), *_WINDOW))
+MAXPOOL = Kernel("maxpool", params=(Param("column_major"), *_WINDOW), variants=VARIANTS)
 MAX, MEAN, NORM = 0, 1, 2
 
 

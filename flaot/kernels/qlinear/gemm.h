@@ -19,6 +19,6 @@ static inline fl_s8 fl_s8_of(const fl_conv_gemm_s8_params *p, const fl_tensor *x
   return s;
 }
 
-/* Scratch: pixels as int16 [rows][padded], then sums as int32 [rows][columns]. */
-static inline int64_t fl_s8_scratch(const fl_s8 *s) { return FL_S8_ROWS * (s->padded * 2 + s->columns * 4); }
+/* Scratch: pixels as int16 [rows][padded], sums as int32 [rows][columns], scales as float [columns]. */
+static inline int64_t fl_s8_scratch(const fl_s8 *s) { return FL_S8_ROWS * (s->padded * 2 + s->columns * 4) + s->columns * 4; }
 #endif

@@ -32,8 +32,8 @@ def packed(w: np.ndarray, zero: np.ndarray, group: int, vl: int) -> np.ndarray:
     per, depth = w.shape[0] // group, math.prod(w.shape[1:])
     rows = np.moveaxis(less, 1, -1).reshape(group, per, depth)
     columns, even = -(-per // vl) * vl, depth + depth % 2
-    rows = np.pad(rows, ((0, 0), (0, columns - per), (0, even - depth))).reshape(group, columns, even // 2, 2)
-    panels = [rows[:, n : n + 2 * vl].swapaxes(1, 2).reshape(group, -1) for n in range(0, columns, 2 * vl)]
+    pairs = np.pad(rows, ((0, 0), (0, columns - per), (0, even - depth))).reshape(group, columns, even // 2, 2)
+    panels = [pairs[:, n : n + 2 * vl].swapaxes(1, 2).reshape(group, -1) for n in range(0, columns, 2 * vl)]
     return np.ascontiguousarray(np.concatenate(panels, axis=1).reshape(-1))
 
 
@@ -57,7 +57,7 @@ class ConvGemmWay(_Way):
         return "fewer than 4 output channels in a group" if per < 4 and op.group > 1 else None
 
     def storage(self, node: Node) -> Storage:
-        return Storage.either
+        return Storage.last
 
     def lower(self, node: Node, b: Builder) -> None:
         op, y = node.op, b.view(node.outputs[0])
@@ -113,7 +113,8 @@ def _step(
         inputs += [] if bias is None else [bias]
     depth, columns = math.prod(w.shape[1:]), -(-(m // group) // vl) * vl
     parallel = node.op.cost(node.input_types, node.output_types).flops > 2_000_000
-    b.step(GEMM, inputs, [y], scratch=ROWS * ((depth + depth % 2) * 2 + columns * 4), parallel=parallel, vl=vl, group=group, **window)
+    scratch = ROWS * ((depth + depth % 2) * 2 + columns * 4) + columns * 4
+    b.step(GEMM, inputs, [y], scratch=scratch, parallel=parallel, vl=vl, group=group, **window)
 
 
 def _pixels(a: View) -> View:

@@ -17,7 +17,7 @@ typedef struct job {
   int32_t zero;
 } job;
 
-/* n values as int16 minus the zero point; false: they are not contiguous bytes of that sign. */
+/* n values as int16 minus the zero point. */
 FL_INLINE void widen(int16_t *to, const job *j, int64_t at, int64_t step, int32_t n) {
   if (j->c->t[GX]->dtype == FL_U8) {
     const uint8_t *x = (const uint8_t *)j->c->p[GX] + at;
@@ -30,20 +30,34 @@ FL_INLINE void widen(int16_t *to, const job *j, int64_t at, int64_t step, int32_
   }
 }
 
-/* The products' left sides for one output pixel: [tap][channel]; padding is 0. */
+/* The products' left sides of one row of taps for one output pixel: [tap][channel]; padding is 0. */
+static void gather_taps(const job *j, int16_t *to, int64_t at, int64_t first, int32_t channels) {
+  const fl_conv_gemm_s8_params *p = j->p;
+  bool run = p->dilations[2] == 1 && (channels == 1 ? j->x.s[2] == 1 : j->x.cs == 1 && j->x.s[2] == channels);
+  if (run && first >= 0 && first + p->taps[2] <= j->x.d[2]) {
+    widen(to, j, at + first * j->x.s[2], 1, p->taps[2] * channels);
+    return;
+  }
+  for (int32_t e = 0; e < p->taps[2]; e++, to += channels) {
+    int64_t l = first + (int64_t)e * p->dilations[2];
+    if (l >= 0 && l < j->x.d[2]) widen(to, j, at + l * j->x.s[2], j->x.cs, channels);
+    else
+      for (int32_t q = 0; q < channels; q++) to[q] = 0;
+  }
+}
+
 static void gather_pixel(const job *j, int16_t *to, int64_t n, int64_t group, const int64_t *o) {
   const fl_conv_gemm_s8_params *p = j->p;
   int32_t channels = (int32_t)(j->x.c / p->group);
-  int64_t base = n * j->x.ns + group * channels * j->x.cs;
+  int64_t base = n * j->x.ns + group * channels * j->x.cs, width = (int64_t)p->taps[2] * channels;
   for (int32_t a = 0; a < p->taps[0]; a++)
-    for (int32_t b = 0; b < p->taps[1]; b++)
-      for (int32_t e = 0; e < p->taps[2]; e++, to += channels) {
-        int64_t i = o[0] * p->strides[0] + (int64_t)a * p->dilations[0] - p->pads[0], k = o[1] * p->strides[1] + (int64_t)b * p->dilations[1] - p->pads[1];
-        int64_t l = o[2] * p->strides[2] + (int64_t)e * p->dilations[2] - p->pads[2];
-        if (i < 0 || i >= j->x.d[0] || k < 0 || k >= j->x.d[1] || l < 0 || l >= j->x.d[2])
-          for (int32_t q = 0; q < channels; q++) to[q] = 0;
-        else widen(to, j, base + i * j->x.s[0] + k * j->x.s[1] + l * j->x.s[2], j->x.cs, channels);
-      }
+    for (int32_t b = 0; b < p->taps[1]; b++, to += width) {
+      int64_t i = o[0] * p->strides[0] + (int64_t)a * p->dilations[0] - p->pads[0], k = o[1] * p->strides[1] + (int64_t)b * p->dilations[1] - p->pads[1];
+      bool inside = i >= 0 && i < j->x.d[0] && k >= 0 && k < j->x.d[1];
+      if (inside) gather_taps(j, to, base + i * j->x.s[0] + k * j->x.s[1], o[2] * p->strides[2] - p->pads[2], channels);
+      else
+        for (int64_t q = 0; q < width; q++) to[q] = 0;
+    }
 }
 
 /* sums[r][0..v*FL_VL) = a[r] . w for R rows and V vectors of columns. */
@@ -79,23 +93,41 @@ static void multiply(const job *j, const int16_t *a, const int16_t *w, int32_t *
   }
 }
 
-static void put_row(const job *j, const int32_t *sums, int64_t to, int64_t first, int64_t n) {
+/* Scale of every output channel of the group. */
+static void scales(const job *j, float *scale, int64_t first, int64_t n) {
   const fl_call *c = j->c;
-  const fl_tensor *y = c->t[c->n_in];
+  float left = *(const float *)c->p[GSX], right = *(const float *)c->p[GSY];
+  for (int64_t i = 0; i < n; i++) scale[i] = left * ((const float *)c->p[GSW])[(first + i) * c->t[GSW]->strides[0]] / right;
+}
+
+/* sums[] rounded back to the result's 8 bits; the same arithmetic as fl_put_byte. */
+static void requantize(const job *j, int32_t *restrict sums, const float *restrict scale, int64_t first, int64_t n) {
+  const fl_call *c = j->c;
+  int32_t zero = fl_byte_at(c->t[GZY], c->p[GZY], 0), low = c->t[c->n_in]->dtype == FL_U8 ? 0 : -128, high = low + 255;
+  if (c->n_in == 8)
+    for (int64_t i = 0; i < n; i++) sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)((const int32_t *)c->p[GBIAS])[(first + i) * c->t[GBIAS]->strides[0]]);
+  for (int64_t i = 0; i < n; i++) {
+    float v = (float)sums[i] * scale[i];
+    v = v > -1024.0f ? (v < 1024.0f ? v : 1024.0f) : v == v ? -1024.0f : 0.0f;
+    int32_t r = (int32_t)((v + 12582912.0f) - 12582912.0f) + zero;
+    r = r < low ? low : r;
+    sums[i] = r > high ? high : r;
+  }
+}
+
+static void put_row(const job *j, int32_t *sums, const float *scale, int64_t to, int64_t first, int64_t n) {
+  const fl_call *c = j->c;
   if (c->n_in == 3) {
     int32_t *out = (int32_t *)c->p[3] + to;
     for (int64_t i = 0; i < n; i++) out[i * j->y.cs] = sums[i];
     return;
   }
-  const float *scale = (const float *)c->p[GSW];
-  float left = *(const float *)c->p[GSX], right = *(const float *)c->p[GSY];
-  int32_t zero = fl_byte_at(c->t[GZY], c->p[GZY], 0);
-  const int32_t *bias = c->n_in == 8 ? c->p[GBIAS] : NULL;
-  for (int64_t i = 0; i < n; i++) {
-    int64_t m = first + i;
-    uint32_t sum = (uint32_t)sums[i] + (bias ? (uint32_t)bias[m * c->t[GBIAS]->strides[0]] : 0u);
-    fl_put_byte(y, c->p[c->n_in], to + i * j->y.cs, (int32_t)sum, left * scale[m * c->t[GSW]->strides[0]] / right, zero);
-  }
+  requantize(j, sums, scale, first, n);
+  uint8_t *out = (uint8_t *)c->p[c->n_in] + to;
+  if (j->y.cs == 1)
+    for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)sums[i];
+  else
+    for (int64_t i = 0; i < n; i++) out[i * j->y.cs] = (uint8_t)sums[i];
 }
 
 static fl_status gemm(const fl_call *c) {
@@ -106,9 +138,11 @@ static fl_status gemm(const fl_call *c) {
   int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts);
   int16_t *a = c->scratch;
   int32_t *sums = (int32_t *)(void *)((char *)c->scratch + FL_S8_ROWS * j.s.padded * 2);
+  float *scale = (float *)(void *)(sums + FL_S8_ROWS * j.s.columns);
   for (int32_t count; r < end; r += count) {
     count = end - r < FL_S8_ROWS ? (int32_t)(end - r) : FL_S8_ROWS;
     for (int64_t g = 0; g < p->group; g++) {
+      if (c->n_in > 3) scales(&j, scale, g * per, per);
       for (int32_t i = 0; i < count; i++) {
         int64_t q = (r + i) % points, o[3] = {q / j.y.d[2] / j.y.d[1], q / j.y.d[2] % j.y.d[1], q % j.y.d[2]};
         if (j.s.padded > j.s.depth) a[(i + 1) * j.s.padded - 1] = 0;
@@ -118,7 +152,7 @@ static fl_status gemm(const fl_call *c) {
       for (int32_t i = 0; i < count; i++) {
         int64_t q = (r + i) % points, to = (r + i) / points * j.y.ns + g * per * j.y.cs;
         to += q / j.y.d[2] / j.y.d[1] * j.y.s[0] + q / j.y.d[2] % j.y.d[1] * j.y.s[1] + q % j.y.d[2] * j.y.s[2];
-        put_row(&j, sums + i * j.s.columns, to, g * per, per);
+        put_row(&j, sums + i * j.s.columns, scale, to, g * per, per);
       }
     }
   }

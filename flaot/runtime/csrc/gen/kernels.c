@@ -65,6 +65,8 @@ fl_status fl_map_avx512(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
 fl_status fl_matmul_s8_generic(const fl_call *c);
+fl_status fl_maxpool_avx2(const fl_call *c);
+fl_status fl_maxpool_avx512(const fl_call *c);
 fl_status fl_maxpool_generic(const fl_call *c);
 fl_status fl_norm_f32_avx2(const fl_call *c);
 fl_status fl_norm_f32_avx512(const fl_call *c);
@@ -107,6 +109,9 @@ const fl_kernel fl_kernels[] = {
 #endif
 #ifdef FLAOT_AVX512
   {0x13e5cde8u, FL_ISA_AVX512, fl_pool_f32_check, fl_pool_f32_avx512, "pool_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX2
+  {0x1498d18eu, FL_ISA_AVX2, fl_maxpool_check, fl_maxpool_avx2, "maxpool.avx2"},
 #endif
 #ifdef FLAOT_AVX2
   {0x15311b09u, FL_ISA_AVX2, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx2, "conv_gemm_f32.avx2"},
@@ -195,6 +200,9 @@ const fl_kernel fl_kernels[] = {
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
 #endif
   {0xe1558dabu, 0, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
+#ifdef FLAOT_AVX512
+  {0xe2d07ad0u, FL_ISA_AVX512, fl_maxpool_check, fl_maxpool_avx512, "maxpool.avx512"},
+#endif
   {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
   {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
 #ifdef FLAOT_AVX512
