@@ -143,9 +143,10 @@ const fl_kernel fl_kernels[] = {
   {0x469e6d4eu, FL_ISA_AVX512, fl_softmax_f32_check, fl_softmax_f32_avx512, "softmax_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX2
-  {0x5099a4e8u, FL_ISA_AVX2, fl_map_check, fl_map_avx2, "map.avx2"},
-#ifdef FLAOT_AVX2
   {0x4d2147e3u, FL_ISA_AVX2, fl_resize_nearest_check, fl_resize_nearest_avx2, "resize_nearest.avx2"},
+#endif
+#ifdef FLAOT_AVX2
+  {0x5099a4e8u, FL_ISA_AVX2, fl_map_check, fl_map_avx2, "map.avx2"},
 #endif
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
 #ifdef FLAOT_AVX2
