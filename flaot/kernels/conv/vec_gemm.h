@@ -73,12 +73,14 @@ static void gemm_panels(const gemm *g, const segment *s, int64_t group, int64_t 
   for (int64_t v = v0; v < v1;) {
     int vectors = panel_vectors(FL_VL, g->vectors - v);
     int64_t width = vectors * FL_VL, o = v * FL_VL, left = g->oc - o, channel = group * g->oc + o;
+    int64_t next = v + vectors < v1 ? panel_vectors(FL_VL, g->vectors - v - vectors) * FL_VL : 0;
     const float *panel = weights + o * depth;
     strip t = {
       .rows = (const float *const *)g->rows + s->t0 * g->mc, .rstride = g->mc, .coff = group * g->ic + s->c0, .taps = s->tn, .run = s->cn,
       .w = panel + (s->t0 * g->ic + s->c0) * width, .wtap = g->ic * width, .bias = s->first ? g->bias + group * padded + o : NULL,
       .res = s->first && p->residual ? g->pr + channel : NULL, .y = g->py + channel, .ypix = g->ypix, .rpix = g->rpix,
       .lo = p->alpha, .hi = p->beta, .clamp = s->last && p->act == FL_ACT_CLAMP, .tail = left >= width ? FL_VL : (int)(left - width + FL_VL),
+      .next = next ? panel + depth * width + (s->t0 * g->ic + s->c0) * next : NULL, .ahead = s->tn * s->cn * next,
     };
     strip_all(vectors, &t, n);
     if (s->last && p->act > FL_ACT_CLAMP) {

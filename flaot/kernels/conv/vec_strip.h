@@ -7,7 +7,9 @@
 #include "common/simd.h"
 #include "conv/image.h"
 
-enum { STRIP_AHEAD = 1024 }; /* floats by which weights are fetched ahead: hardware prefetch stops at 4 KiB pages */
+/* Lines of the next strip's weights fetched per four products: hardware prefetch stops at 4 KiB pages, and a panel read only
+   when its turn comes stalls the first tile. */
+enum { STRIP_LINES = 4 };
 
 typedef struct strip {
   const float *const *rows; /* rows[t * rstride + i] + coff: input channels of pixel i under tap t */
@@ -21,13 +23,14 @@ typedef struct strip {
   const int64_t *ypix, *rpix;
   float lo, hi;
   bool clamp;
+  const float *next;        /* weights of the next strip, `ahead` floats, to be fetched while this one is computed; null: none */
+  int64_t ahead;
   int tail;                 /* lanes of the last vector that exist in y */
 } strip;
 
 FL_INLINE void strip_step(const int MR, const int NV, vf c[][4], const float *const *a, int64_t k, const float *b) {
   vf bv[4];
   FL_UNROLL for (int j = 0; j < NV; j++) bv[j] = v_load(b + j * FL_VL);
-  FL_UNROLL for (int j = 0; j < NV; j += 16 / FL_VL) __builtin_prefetch(b + j * FL_VL + STRIP_AHEAD, 0, 3);
   FL_UNROLL for (int i = 0; i < MR; i++) {
     vf x;
     FL_BROADCAST(x, a[i] + k);
@@ -38,12 +41,16 @@ FL_INLINE void strip_step(const int MR, const int NV, vf c[][4], const float *co
 
 FL_INLINE void strip_sum(const int MR, const int NV, const strip *t, int64_t p, vf c[][4]) {
   const float *w = t->w;
+  int64_t fetched = p / MR * (t->taps * (t->run / 4)) * (16 * STRIP_LINES), stride = t->next && fetched < t->ahead ? 16 * STRIP_LINES : 0;
+  const float *far = stride ? t->next + fetched : t->w;
   FL_NO_UNROLL for (int64_t q = 0; q < t->taps; q++, w += t->wtap) {
     const float *a[8], *b = w;
     int64_t k = 0, n = t->run, whole = n >= 12 ? n - 3 : 0, offset = t->offsets ? t->offsets[q] : t->coff;
     FL_UNROLL for (int i = 0; i < MR; i++) a[i] = t->rows[q * t->rstride + p + i] + offset;
-    FL_NO_UNROLL for (; k < whole; k += 4, b += 4 * NV * FL_VL)
+    FL_NO_UNROLL for (; k < whole; k += 4, b += 4 * NV * FL_VL, far += stride) {
+      FL_UNROLL for (int l = 0; l < STRIP_LINES; l++) __builtin_prefetch(far + 16 * l, 0, 2);
       FL_UNROLL for (int u = 0; u < 4; u++) strip_step(MR, NV, c, a, k + u, b + u * NV * FL_VL);
+    }
     FL_NO_UNROLL for (; k < n; k++, b += NV * FL_VL) strip_step(MR, NV, c, a, k, b);
   }
 }

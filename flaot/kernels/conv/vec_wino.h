@@ -129,6 +129,7 @@ static void wino_multiply(const wino *w, int64_t points, int64_t n) {
       strip t = {
         .rows = (const float *const *)w->rows, .coff = xi * w->vs, .taps = 1, .run = w->x.c, .w = panel, .bias = w->zero,
         .y = w->m + xi * w->ms + v * FL_VL, .ypix = w->mpix, .rpix = w->mpix, .tail = FL_VL,
+        .next = v + vectors < w->v1 || xi + 1 < points ? panel + w->x.c * vectors * FL_VL : NULL, .ahead = w->x.c * vectors * FL_VL,
       };
       strip_all(vectors, &t, n);
       v += vectors;
