@@ -67,3 +67,13 @@ def test_collapse() -> None:
     assert (x.dims, x.strides) == ((60,), (1,))
     assert collapse([view((), ()), view((), ())])[0].dims == ()
     assert collapse([view((4, 0), (1, 1)), view((4, 0), (1, 1))])[0].dims == (0,)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 31, 32, 33, 100])
+def test_every_other_element(size: int, chip: str) -> None:
+    x = np.arange(3 * size, dtype=np.float32).reshape(3, size)
+    for start in (0, 1):
+        want = x[:, start::2]
+        (got,) = evaluate(Slice((1,), (start if want.size else 0,), (2,), (want.shape[1],)), [x], CHIPS[chip])
+        np.testing.assert_array_equal(got, want)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from flaot.ir.graph import Node
+from flaot.ir.op import Op
 from flaot.ir.ops.concat import Concat
 from flaot.ir.ops.expand import Expand
 from flaot.ir.ops.pad import Pad
@@ -13,7 +14,7 @@ from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.slice import Slice, Split
 from flaot.ir.ops.transpose import Transpose
 from flaot.ir.types import channels_last
-from flaot.kernels.base import Builder, Implementation, Kernel, Storage
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Storage
 from flaot.kernels.common.strides import collapse
 from flaot.plan.program import Buffer, Space, View
 
@@ -65,12 +66,39 @@ class TransposeWay(_Window):
 class SliceWay(_Window):
     op = Slice
 
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        return "kernels of channels-last tensors take neighbouring channels" if _spreads(node) else None
+
     def windows(self, node: Node, x: View) -> list[View]:
-        op = node.op
-        assert isinstance(op, Slice)
-        for axis, start, step, size in zip(op.axes, op.starts, op.steps, op.sizes, strict=True):
-            x = x.slice(axis, start, size, step)
-        return [x]
+        return [_window(node.op, x)]
+
+
+class SpreadSliceWay(Implementation):
+    """Every other channel is copied: as a view it would suit no kernel."""
+
+    op = Slice
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        return None if _spreads(node) else "the slice is a view"
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def lower(self, node: Node, b: Builder) -> None:
+        b.copy(_window(node.op, b.view(node.inputs[0])), b.view(node.outputs[0]))
+
+
+def _spreads(node: Node) -> bool:
+    op = node.op
+    assert isinstance(op, Slice)
+    return node.outputs[0].type.rank > 2 and any(a == 1 and s != 1 for a, s in zip(op.axes, op.steps, strict=True))
+
+
+def _window(op: Op, x: View) -> View:
+    assert isinstance(op, Slice)
+    for axis, start, step, size in zip(op.axes, op.starts, op.steps, op.sizes, strict=True):
+        x = x.slice(axis, start, size, step)
+    return x
 
 
 class SplitWay(_Window):
