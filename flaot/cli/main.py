@@ -1,63 +1,21 @@
-"""``flaot``: finds the sub-command, imports only its module, and turns every outcome into an exit code and one line."""
+"""``flaot``: turns every outcome into an exit code and one line.
+
+A well-formed ``flaot run`` is started without click, whose import alone takes longer than a small plan; see :mod:`flaot.cli.quick`.
+"""
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
-from types import FrameType
-from typing import Any
-
-import click
 
 from flaot.cli import console
 from flaot.errors import FlaotError, LimitError, ProblemList, printable
-from flaot.version import VERSION
 
-COMMANDS = {
-    "compile": "Compile an ONNX model into a plan for a chip.",
-    "run": "Run a plan on inputs and show or save its outputs.",
-    "verify": "Compare a plan with onnxruntime on the same inputs.",
-    "inspect": "Show what a plan holds, without its model.",
-    "hcd": "List, show and validate hardware descriptors.",
-    "completion": "Say how to switch on tab completion.",
-    "version": "Print the version.",
-}
-"""Every sub-command with its line in ``flaot --help``: listing them imports none of them."""
-
-EPILOG = """\b
-Examples:
-  flaot compile model.onnx -o model.flp
-  flaot run model.flp --inputs feeds.npz
-  flaot verify model.flp model.onnx --layers
-
-\b
-Exit codes: 0 ok, 1 check failed, 2 usage, 3 bad model, 4 bad hardware descriptor, 5 not supported on this chip,
-6 bad or incompatible plan, 7 bad run input, 8 file or dependency, 9 limit exceeded, 70 bug in flaot, 130 interrupted."""
-
-
-class Lazy(click.Group):
-    """A group whose commands live in ``flaot.cli.<name>`` as ``command``."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(f"flaot.cli.{cmd_name}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.group(cls=Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(VERSION, "--version", message="%(prog)s %(version)s")
-def cli() -> None:
-    """Ahead-of-time converter from ONNX models to execution plans, with a C99 runtime that replays them."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
 
 
 class Terminated(BaseException):
@@ -92,16 +50,10 @@ def _run(arguments: list[str]) -> int:
     """The exit code of one command line; every failure has been reported when it returns."""
     as_json = "--json" in arguments
     try:
-        outcome = cli.main(arguments, prog_name="flaot", standalone_mode=False)
-        return outcome if isinstance(outcome, int) else 0
+        return _dispatch(arguments)
     except FlaotError as e:
         return _report(e, as_json)
-    except click.exceptions.NoArgsIsHelpError as e:
-        console.err(e.format_message())
-        return 2
-    except click.ClickException as e:
-        return _fail(f"{_one_line(e.format_message())}{_help_hint(e)}", 2)
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except Terminated as e:
         sentence = "interrupted" if e.number == signal.SIGINT else f"ended by {signal.Signals(e.number).name}"
@@ -112,6 +64,20 @@ def _run(arguments: list[str]) -> int:
         return _report(LimitError("out of memory"), as_json)
     except Exception as e:
         return _bug(e, as_json)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    from flaot.cli import quick
+
+    options = quick.parse(arguments) if "_FLAOT_COMPLETE" not in os.environ else None
+    if options is not None:
+        from flaot.cli.running import run_plan
+
+        run_plan(**options)
+        return 0
+    from flaot.cli import app
+
+    return app.call(arguments)
 
 
 def _report(e: FlaotError, as_json: bool) -> int:
@@ -126,11 +92,6 @@ def _report(e: FlaotError, as_json: bool) -> int:
 def _fail(sentence: str, code: int) -> int:
     console.err(f"flaot: error: {sentence}")
     return code
-
-
-def _help_hint(e: click.ClickException) -> str:
-    context = getattr(e, "ctx", None)
-    return f" (see '{context.command_path} --help')" if context is not None else ""
 
 
 def _bug(e: Exception, as_json: bool) -> int:

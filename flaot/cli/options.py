@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from flaot.cli.pairs import pairs
 from flaot.errors import UsageError, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,19 +24,6 @@ def input_options(fn: F) -> F:
 
 def thread_option(fn: F) -> F:
     return click.option("--threads", default=1, show_default=True, type=click.IntRange(1, 256), help="Threads to run on.")(fn)
-
-
-def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
-    """``NAME=VALUE`` flags as a mapping; names may contain '='. Raises UsageError."""
-    result: dict[str, str] = {}
-    for text in given:
-        name, found, value = text.rpartition("=")
-        if not found or not name:
-            raise UsageError(f"{option} {printable(text)}: expected NAME=VALUE")
-        if name in result:
-            raise UsageError(f"{option} {printable(name)} is given twice")
-        result[name] = value
-    return result
 
 
 def shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...] | int]:

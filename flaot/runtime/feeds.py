@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import IO, Protocol
 
@@ -43,6 +42,8 @@ def load_feeds(ports: Sequence[PortLike], archive: str | None, single: Mapping[s
 def _known(name: str, known: Mapping[str, PortLike], where: str) -> PortLike:
     if name in known:
         return known[name]
+    import difflib
+
     close = difflib.get_close_matches(name[:200], list(known), 1)
     names = ", ".join(f"'{printable(n)}'" for n in list(known)[:20])
     hint = f"did you mean '{printable(close[0])}'?" if close else f"its inputs are {names}" if known else "it has no inputs"

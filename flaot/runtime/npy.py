@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import io
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import IO, NamedTuple
 
@@ -55,6 +52,9 @@ def open_npz(path: str) -> Iterator[tuple[str, Header, IO[bytes]]]:
 
 def read_members(source: IO[bytes], shown: str) -> Iterator[tuple[str, Header, IO[bytes]]]:
     """The same for content already read; ``shown`` names it in messages."""
+    import zipfile
+    import zlib
+
     try:
         archive = zipfile.ZipFile(source)
     except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError) as e:
@@ -74,6 +74,8 @@ def read_header(stream: IO[bytes], where: str) -> Header:
 
     def fail(what: str) -> RunInputError:
         return RunInputError(what, where=where)
+
+    import ast
 
     magic = stream.read(8)
     if magic[:6] != b"\x93NUMPY" or len(magic) < 8:
@@ -114,6 +116,8 @@ def read_data(stream: IO[bytes], header: Header, where: str) -> bytes:
 
 def to_npz(arrays: Mapping[str, Array]) -> bytes:
     """The content of a .npz file that numpy.load reads; equal arrays give equal bytes."""
+    import zipfile
+
     codes = {v: k for k, v in DESCRIPTORS.items()}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:

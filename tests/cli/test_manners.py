@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from flaot.cli.main import COMMANDS
+from flaot.cli.app import COMMANDS
 from tests.cli.conftest import ROOT, flaot
 
 

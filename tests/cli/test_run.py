@@ -155,4 +155,4 @@ def test_imports_nothing_heavy(tmp_path):
     )
     loaded = set(done.stderr.split())
     assert "flaot" in loaded, done
-    assert not loaded & {"numpy", "onnx", "onnxruntime", "networkx", "torch", "pydantic", "rich", "yaml", "ml_dtypes"}
+    assert not loaded & {"numpy", "onnx", "onnxruntime", "networkx", "torch", "pydantic", "rich", "yaml", "ml_dtypes", "click"}

@@ -1,0 +1,87 @@
+"""What ``flaot run`` does, behind either parser. Imports neither click nor numpy."""
+
+from __future__ import annotations
+
+from flaot.cli import console
+from flaot.cli.pairs import pairs
+from flaot.files import check_output, write_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def run_plan(
+    plan: str,
+    inputs: str | None,
+    single: tuple[str, ...],
+    seed: int,
+    outputs: str | None,
+    threads: int,
+    repeat: int,
+    profile: bool,
+    as_json: bool,
+) -> None:
+    """Runs a plan file and shows its outputs."""
+    files = pairs("--input", single)
+    if outputs is not None:
+        check_output(outputs, [plan, *([inputs] if inputs else []), *files.values()])
+
+    from flaot.report.outputs import summary
+    from flaot.runtime.feeds import load_feeds
+    from flaot.runtime.lean import LeanSession
+
+    session = LeanSession(plan, threads)
+    feeds = load_feeds(session.inputs, inputs, files, seed)
+    results, seconds, steps = session.run(feeds, repeat, profile)
+    if outputs is not None:
+        from flaot.runtime.npy import to_npz
+
+        write_file(outputs, to_npz(results))
+    document: dict[str, Any] = {
+        "plan": plan,
+        "threads": threads,
+        "random_inputs": [p.name for p in session.inputs if p.name not in files and inputs is None],
+        "outputs": [summary(name, array) for name, array in results.items()],
+        "seconds": {"min": min(seconds), "median": sorted(seconds)[len(seconds) // 2], "runs": len(seconds)},
+    }
+    if profile:
+        document["steps"] = steps
+    if as_json:
+        console.document(document)
+    else:
+        _show(document, outputs)
+
+
+def _show(d: dict[str, Any], saved: str | None) -> None:
+    from flaot.report.outputs import as_line, top_line
+
+    width = max((len(s["name"]) for s in d["outputs"]), default=0)
+    for s in d["outputs"]:
+        console.out(f"{s['name']:{width}}  {as_line(s)}")
+        if "top" in s:
+            console.out(f"{'':{width}}  top 5: {top_line(s)}")
+    if saved is not None:
+        console.out(f"saved to {saved}")
+    t = d["seconds"]
+    if t["runs"] > 1:
+        console.out(
+            f"{t['runs']} runs on {d['threads']} thread{'s' * (d['threads'] > 1)}: min {_ms(t['min'])} ms, median {_ms(t['median'])} ms"
+        )
+    if "steps" in d:
+        _show_steps(d["steps"])
+
+
+def _show_steps(steps: list[dict[str, Any]]) -> None:
+    total = sum(s["nanoseconds"] for s in steps) or 1
+    rows = [
+        [s["step"], s["op"], s["kernel"], f"{s['nanoseconds'] / 1000:.1f}", f"{100 * s['nanoseconds'] / total:.1f}", " ".join(s["nodes"])]
+        for s in steps
+    ]
+    console.out()
+    console.table(rows, ["step", "op", "kernel", "us", "%", "model nodes"])
+    console.out(f"  all steps: {total / 1000:.1f} us")
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.4g}"
