@@ -25,9 +25,9 @@ def aligned(nbytes: int, alignment: int) -> np.ndarray:
 class NativePlan:
     """An opened plan. ``status`` and ``record`` say what the verifier found; ``pointer`` is 0 when it refused."""
 
-    def __init__(self, data: np.ndarray) -> None:
+    def __init__(self, data: np.ndarray, digest_verified: bool = True) -> None:
         lib, result = functions(), (ctypes.c_uint32 * 2)()
-        machine = Machine(lib.fl_host_isa(), True, None)
+        machine = Machine(lib.fl_host_isa(), digest_verified, None)
         self.data = data
         self._free = lib.fl_host_plan_free
         self.pointer: int = lib.fl_host_plan(data.ctypes.data, data.nbytes, ctypes.byref(machine), result) or 0
