@@ -71,7 +71,8 @@ def test_reserved_bytes_and_the_digest() -> None:
 
 
 @pytest.mark.parametrize(("section", "name", "value", "status"), [
-    (Section.tensors, "offset", 0, SECTIONS), (Section.tensors, "offset", 2**64 - 8, SECTIONS), (Section.tensors, "size", 2**64 - 1, SECTIONS),
+    (Section.tensors, "offset", 0, SECTIONS), (Section.tensors, "offset", 2**64 - 8, SECTIONS),
+    (Section.tensors, "size", 2**64 - 1, SECTIONS),
     (Section.tensors, "size", 81, SECTIONS), (Section.tensors, "id", 2, SECTIONS), (Section.tensors, "id", 5, SECTIONS),
     (Section.tensors, "flags", 2, RESERVED), (Section.constants, "id", 200, SECTIONS), (Section.constants, "size", 40, SIZE),
     (Section.names, "id", 19, 0), (Section.names, "flags", 0, SECTIONS),
