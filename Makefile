@@ -26,6 +26,7 @@ lint: .venv/.dev ## Check style, types and generated files
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m flaot.kernels.generate --check
+	$(BIN)/python -m flaot.plan.generate --check
 
 format: .venv/.dev ## Let ruff mend what it can
 	$(BIN)/ruff check --fix .

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 from pathlib import Path
 
-from benchmarks import arena, compile_time, latency
+from benchmarks import arena, compile_time, latency, startup
 
 
 def main() -> None:
@@ -19,9 +18,8 @@ def main() -> None:
     figures["latency"] = latency.run([])
     print("\nTwo threads")
     figures["scaling"] = latency.scaling()
-    if importlib.util.find_spec("benchmarks.startup"):
-        print("\nStart-up and memory")
-        figures["startup"] = importlib.import_module("benchmarks.startup").run()
+    print("\nStart-up and memory of whole processes")
+    figures["startup"] = startup.run()
     print("\nCompile time")
     figures["compile_time"] = compile_time.run()
     print("\nArena")

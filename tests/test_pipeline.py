@@ -69,7 +69,8 @@ def test_a_residual_net_agrees_with_onnxruntime(hcd):
 
 @pytest.mark.parametrize("hcd", ["generic_cpu", "host"])
 def test_outputs_that_are_inputs_constants_or_twins(hcd):
-    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Identity", ["r"], ["r2"]), helper.make_node("Identity", ["x"], ["x2"])]
+    nodes = [helper.make_node("Relu", ["x"], ["r"])]
+    nodes += [helper.make_node("Identity", [name], [f"{name}2"]) for name in ("r", "x")]
     nodes.append(helper.make_node("Identity", ["k"], ["k2"]))
     shapes = dict.fromkeys(["r", "r2", "x2"], [2, 3]) | {"k2": [4]}
     check(model_of(nodes, {"x": [2, 3]}, shapes, {"k": np.arange(4, dtype=np.float32)}), hcd)
@@ -112,7 +113,11 @@ def test_an_empty_graph_copies():
     assert len(check(model, "generic_cpu").steps) == 1
 
 
-SCRIPT = "import sys, hashlib; from flaot.pipeline import compile_model; print(hashlib.sha256(compile_model(sys.argv[1], sys.argv[2]).plan).hexdigest())"
+SCRIPT = """
+import sys, hashlib
+from flaot.pipeline import compile_model
+print(hashlib.sha256(compile_model(sys.argv[1], sys.argv[2]).plan).hexdigest())
+"""
 
 
 @pytest.mark.parametrize("hcd", ["generic_cpu", "x86_64_avx2"])
@@ -122,6 +127,7 @@ def test_equal_bytes_whatever_the_hash_seed_thread_count_and_folder(hcd, tmp_pat
     digests = {hashlib.sha256(compile_model(path, hcd).plan).hexdigest()}
     for seed, threads, folder in [("1", "1", "/"), ("77", "2", str(tmp_path))]:
         env = os.environ | {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "PYTHONPATH": os.getcwd()}
-        run = subprocess.run([sys.executable, "-c", SCRIPT, str(path), hcd], env=env, cwd=folder, capture_output=True, text=True, check=True)
+        command = [sys.executable, "-c", SCRIPT, str(path), hcd]
+        run = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=True)
         digests.add(run.stdout.strip())
     assert len(digests) == 1
