@@ -20,6 +20,7 @@ import flaot.rules.recognise
 from flaot.frontend import read
 from flaot.hcd import Hcd, load_hcd
 from flaot.ir import op as ops
+from flaot.ir import spec
 from flaot.ir.graph import Graph
 from flaot.mapping.layout import Conversion, assign_layouts
 from flaot.plan.program import Program
@@ -62,18 +63,23 @@ def compile_model(model: Any, chip: Hcd | str | Path, options: Options | None = 
     ops.load_all()
     kernels.load_all()
 
+    def passed(stage: str) -> None:
+        if spec.is_enabled():
+            spec.check(graph, stage)
+        options.observe(stage, graph)
+
     graph = read(model, shapes=options.shapes, evaluate=evaluate)
-    options.observe("read", graph)
+    passed("read")
     canonicalize(graph)
-    options.observe("canonicalize", graph)
+    passed("canonicalize")
     recognise(graph)
-    options.observe("recognise", graph)
+    passed("recognise")
     fuse(graph)
-    options.observe("fuse", graph)
+    passed("fuse")
     chain(graph)
-    options.observe("chain", graph)
+    passed("chain")
     conversions = layouts(graph, cpu)
-    options.observe("layouts", graph)
+    passed("layouts")
     program = schedule(graph, cpu)
     plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(hcd, cpu))
     return Compiled(plan, program, graph, conversions, _report(plan, program, conversions))

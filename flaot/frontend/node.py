@@ -125,6 +125,17 @@ class OnnxNode:
     def attributes(self) -> dict[builtins.str, A]:
         return self._attributes
 
+    def resolved(self) -> onnx.NodeProto:
+        """The node with references to attributes of an enclosing function replaced by what they stand for."""
+        node = onnx.NodeProto()
+        node.CopyFrom(self._proto)
+        del node.attribute[:]
+        for name, bound in self._attributes.items():
+            copy = node.attribute.add()
+            copy.CopyFrom(bound)
+            copy.name = name
+        return node
+
     # -- inputs --------------------------------------------------------------------------------------------------------
 
     def n_inputs(self) -> builtins.int:
@@ -149,6 +160,9 @@ class OnnxNode:
         if value is None:
             self.fail(f"input {index} is missing")
         return value
+
+    def all_inputs(self) -> list[Value | None]:
+        return [self.optional(i) for i in range(self._n_inputs)]
 
     def type(self, index: builtins.int) -> TensorType:
         return self.input(index).type

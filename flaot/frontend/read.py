@@ -17,6 +17,7 @@ import onnx
 
 from flaot.errors import FlaotError, InternalError, LimitError, ModelError, ProblemList, UnsupportedError, printable
 from flaot.frontend import builtin
+from flaot.frontend.expansion import expansion
 from flaot.frontend.external import ExternalData
 from flaot.frontend.folding import Emitter, Evaluate
 from flaot.frontend.functions import functions_of, key_of
@@ -168,6 +169,11 @@ class _Import:
         if proto.op_type == "If" and domain == "" and reader is None:
             self._branch(node, proto, scope)
             return
+        if reader is None and domain in scope.opsets:
+            known = expansion(node.resolved(), [v.type if v is not None else None for v in node.all_inputs()], node.opset)
+            if known is not None:
+                self._call(node, proto, known, scope)
+                return
         if reader is None:
             self._no_reader(proto, domain, id(proto) in self.live or not scope.is_main)
             raise Skip
@@ -235,7 +241,9 @@ class _Import:
         self, nodes: list[onnx.NodeProto], inner: Scope, results: list[str], node: OnnxNode, proto: onnx.NodeProto, outer: Scope
     ) -> None:
         def close(done: Scope) -> None:
-            self._name_outputs(proto, outer, tuple(_result(done, name, node.where) for name in results), node.where)
+            used = zip(results, proto.output, strict=False)
+            values = tuple(_result(done, inside, node.where) if outside else None for inside, outside in used)
+            self._name_outputs(proto, outer, values, node.where)
 
         self.frames.append(_Frame(iter(nodes), inner, close))
 

@@ -14,8 +14,6 @@ from flaot.ir.graph import Graph
 from flaot.ir.op import OpTypeError
 from flaot.ir.types import MAX_ELEMENTS, MAX_RANK
 
-STAGES = ("read", "canonicalize", "fuse", "layouts")
-
 
 @dataclass(frozen=True)
 class Predicate:
@@ -103,17 +101,18 @@ ALWAYS = (
     Predicate("inputs and outputs have one name each", _names),
 )
 
+READ = (*ALWAYS, Predicate("no layout is chosen yet", _row_major))
+CANONICAL = (*READ, Predicate("every node serves an output", _live), _no_ops("BatchNormalization"))
+
 SPECS: dict[str, tuple[Predicate, ...]] = {
-    "read": (*ALWAYS, Predicate("no layout is chosen yet", _row_major)),
-    "canonicalize": (
-        *ALWAYS,
-        Predicate("no layout is chosen yet", _row_major),
-        Predicate("every node serves an output", _live),
-        _no_ops("BatchNormalization"),
-    ),
-    "fuse": (*ALWAYS, Predicate("every node serves an output", _live)),
+    "read": READ,
+    "canonicalize": CANONICAL,
+    "recognise": CANONICAL,
+    "fuse": CANONICAL,
+    "chain": CANONICAL,
     "layouts": (*ALWAYS, Predicate("layouts order the axes", _layouts)),
 }
+"""What holds after each stage of flaot.pipeline."""
 
 
 def problems(graph: Graph, after: str) -> list[str]:

@@ -10,7 +10,7 @@ from flaot.ir.graph import Graph
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.softmax import Softmax
 from flaot.ir.parse import load_graph, parse_graph
-from flaot.ir.spec import STAGES, check, problems
+from flaot.ir.spec import SPECS, check, problems
 from flaot.ir.text import blobs, print_graph, save_graph
 from flaot.ir.types import DType, TensorType
 
@@ -74,7 +74,13 @@ def test_specs_hold_and_name_what_breaks() -> None:
     x = graph.add_input("x", TensorType(DType.float32, (2, 3)))
     node = graph.add_node(Softmax(1), [x], origin=("s",))
     graph.set_output("y", node.outputs[0])
-    for stage in STAGES:
+    for stage in SPECS:
         check(graph, stage)
     node.outputs[0].type = TensorType(DType.float32, (3, 2))
     assert problems(graph, "read") == ["output types are those the op infers: node 's' (Softmax): float32[3,2] instead of float32[2,3]"]
+
+
+def test_every_stage_has_a_spec() -> None:
+    from flaot.pipeline import STAGES
+
+    assert tuple(SPECS) == STAGES
