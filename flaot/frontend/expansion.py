@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import onnx
 from onnx import defs, helper
@@ -11,11 +12,23 @@ from flaot.frontend.load import domain_of
 from flaot.ir.types import TensorType
 
 
+def has_expansion(node: onnx.NodeProto, opset: int) -> bool:
+    """Whether ONNX states the operator as a function, perhaps only for some inputs."""
+    schema = _schema(node, opset)
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
+def _schema(node: onnx.NodeProto, opset: int) -> Any:
+    try:
+        return defs.get_schema(node.op_type, opset, domain_of(node.domain))
+    except defs.SchemaError:
+        return None
+
+
 def expansion(node: onnx.NodeProto, types: Sequence[TensorType | None], opset: int) -> onnx.FunctionProto | None:
     """The function body ONNX defines for a node with inputs of these types; None when it defines none."""
-    try:
-        schema = defs.get_schema(node.op_type, opset, domain_of(node.domain))
-    except defs.SchemaError:
+    schema = _schema(node, opset)
+    if schema is None:
         return None
     if schema.has_function:
         return _usable(schema, schema.function_body)
@@ -32,7 +45,7 @@ def expansion(node: onnx.NodeProto, types: Sequence[TensorType | None], opset: i
     return _usable(schema, onnx.FunctionProto.FromString(body)) if body else None
 
 
-def _usable(schema: defs.OpSchema, body: onnx.FunctionProto) -> onnx.FunctionProto | None:
+def _usable(schema: Any, body: onnx.FunctionProto) -> onnx.FunctionProto | None:
     """The body with the schema's attribute defaults; None when it is empty."""
     if not body.node:
         return None

@@ -17,7 +17,7 @@ import onnx
 
 from flaot.errors import FlaotError, InternalError, LimitError, ModelError, ProblemList, UnsupportedError, printable
 from flaot.frontend import builtin
-from flaot.frontend.expansion import expansion
+from flaot.frontend.expansion import expansion, has_expansion
 from flaot.frontend.external import ExternalData
 from flaot.frontend.folding import Emitter, Evaluate
 from flaot.frontend.functions import functions_of, key_of
@@ -169,7 +169,7 @@ class _Import:
         if proto.op_type == "If" and domain == "" and reader is None:
             self._branch(node, proto, scope)
             return
-        if reader is None and domain in scope.opsets:
+        if reader is None and has_expansion(proto, node.opset):
             known = expansion(node.resolved(), [v.type if v is not None else None for v in node.all_inputs()], node.opset)
             if known is not None:
                 self._call(node, proto, known, scope)

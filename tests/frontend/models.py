@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import helper, numpy_helper
+
+from flaot.errors import FlaotError
+from flaot.frontend import read
+from flaot.schedule.evaluate import evaluate
 
 FLOAT = onnx.TensorProto.FLOAT
 
@@ -36,3 +41,13 @@ def model(
 def softmax(shape: Sequence[int | str | None] | None = (2, 3), out: Sequence[int | str | None] | None = (2, 3)) -> onnx.ModelProto:
     """x -> Softmax -> y, the smallest good model."""
     return model([helper.make_node("Softmax", ["x"], ["y"], name="soft")], [info("x", shape)], [info("y", out)])
+
+
+def refusal(given: object, **more: object) -> FlaotError:
+    """The error ``read`` refuses a model with: printable lines of bounded length and a documented exit code."""
+    with pytest.raises(FlaotError) as e:
+        read(given, evaluate=evaluate, **more)
+    for line in str(e.value).splitlines():
+        assert line.isprintable() and len(line) < 700
+    assert e.value.exit_code in (2, 3, 5, 8, 9)
+    return e.value

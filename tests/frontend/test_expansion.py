@@ -13,7 +13,6 @@ from flaot.ir.op import READERS
 from flaot.schedule.evaluate import evaluate
 from tests.rules.harness import draw, run_graph
 
-
 NEWEST = onnx.defs.onnx_opset_version()
 
 
