@@ -14,6 +14,9 @@ CONV_GEMM = Kernel(
 )
 """Inputs x, packed weights, bias, then residual and slope as flagged. Blocks of mc pixels; segments of about kc products."""
 
+SHORT_RUN = 3.0
+"""Nanoseconds a pixel loses per tap when the tap has fewer than 16 channels: its pointers cost more than its products."""
+
 POINTERS = 16_384
 """Most entries of a block's pointer table."""
 
@@ -35,7 +38,8 @@ class GemmWay(Implementation):
         s, variant = shape_of(node), fastest(CONV_GEMM, chip)
         padded = packing.round_up(s.oc // s.group, lanes(variant)) * s.group
         products = s.pixels * s.taps * (s.ic // s.group) * padded
-        return 2 * products / RATE[variant] + 4 * s.pixels * (s.taps + s.group) + 500
+        short = SHORT_RUN * s.pixels * s.taps if s.taps > 1 and s.ic // s.group < 16 else 0
+        return 2 * products / RATE[variant] + short + 4 * s.pixels * (s.taps + s.group) + 500
 
     def lower(self, node: Node, b: Builder) -> None:
         s, w = shape_of(node), data(node, 1)

@@ -12,8 +12,8 @@ from flaot.kernels.conv.parts import EPILOGUE, RATE, WINDOW, Shape, data, epilog
 CONV_STEM = Kernel("conv_stem_f32", params=(Param("vl"), *WINDOW, Param("band"), *EPILOGUE), variants=("avx2", "avx512"))
 """Inputs x, packed weights, bias, then slope as flagged; residual is 0. ``band`` output rows are computed at a time."""
 
-MOST = 4
-"""Most input channels; with more, channels last is the better input."""
+MOST, MOST_WIDE = 4, 40
+"""Most input channels, and most under kernels at least five wide; with more, channels last is the better input."""
 
 BAND_PIXELS = 448
 
@@ -27,8 +27,9 @@ class StemWay(Implementation):
         if reason is not None:
             return reason
         s = shape_of(node)
-        if s.ic > MOST or s.group != 1 or s.dilations[1] != 1:
-            return f"{s.ic} input channels, group {s.group}; the first-layer kernel takes up to {MOST} in one group, not dilated along rows"
+        most = MOST_WIDE if s.kernel[1] >= 5 else MOST
+        if s.ic > most or s.group != 1 or s.dilations[1] != 1:
+            return f"{s.ic} input channels, group {s.group}; the first-layer kernel takes up to {most} in one group, not dilated along rows"
         return "a residual is given" if len(node.inputs) > 3 and node.inputs[3] is not None else None
 
     def storage(self, node: Node) -> Storage:
