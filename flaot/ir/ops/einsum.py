@@ -7,7 +7,11 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from flaot.ir.graph import Value
 from flaot.ir.op import Cost, Op, Tolerance, reads, require
+from flaot.ir.ops.matmul import MatMul
+from flaot.ir.ops.reshape import Reshape
+from flaot.ir.ops.transpose import Transpose
 from flaot.ir.reading import NodeReader
 from flaot.ir.types import MAX_ELEMENTS, MAX_RANK, DType, TensorType
 
@@ -69,7 +73,34 @@ def read(r: NodeReader) -> None:
         r.unsupported(f"Einsum over {labels} labels; at most {MAX_RANK} are supported")
     if inputs[0].type.dtype not in (DType.float32, DType.float64, DType.int32, DType.int64):
         r.unsupported(f"Einsum of {inputs[0].type.dtype.name}")
-    r.result(r.emit(op, inputs))
+    product = _as_matmul(r, op, inputs)
+    r.result(product if product is not None else r.emit(op, inputs))
+
+
+def _as_matmul(r: NodeReader, op: Einsum, inputs: Sequence[Value]) -> Value | None:
+    """The product of two float32 operands as transpositions around one MatMul; None where a label repeats, broadcasts or is summed
+    within one operand."""
+    if len(inputs) != 2 or inputs[0].type.dtype is not DType.float32:
+        return None
+    (a, b), sizes = op.operands, op.sizes([v.type for v in inputs])
+    op.infer([v.type for v in inputs])
+    repeats = len(set(a)) < len(a) or len(set(b)) < len(b)
+    widens = any(sizes[c] != d for labels, v in zip(op.operands, inputs, strict=True) for c, d in zip(labels, v.type.shape, strict=True))
+    if repeats or widens or any(c not in op.output and not (c in a and c in b) for c in a + b):
+        return None
+    batch = [c for c in op.output if c in a and c in b]
+    rows, columns = [c for c in op.output if c not in b], [c for c in op.output if c not in a]
+    summed = [c for c in a if c not in op.output]
+
+    def arranged(slot: int, *parts: list[str]) -> Value:
+        order = [op.operands[slot].index(c) for part in parts for c in part]
+        turned = inputs[slot] if order == sorted(order) else r.emit(Transpose(tuple(order)), [inputs[slot]])
+        return r.emit(Reshape(tuple(math.prod(sizes[c] for c in part) for part in parts)), [turned])
+
+    y = r.emit(MatMul(), [arranged(0, batch, rows, summed), arranged(1, batch, summed, columns)])
+    order = [*batch, *rows, *columns]
+    y = r.emit(Reshape(tuple(sizes[c] for c in order)), [y])
+    return y if order == list(op.output) else r.emit(Transpose(tuple(order.index(c) for c in op.output)), [y])
 
 
 def parse(r: NodeReader, types: Sequence[TensorType]) -> Einsum:
