@@ -241,3 +241,22 @@ def test_imports_only_what_it_needs() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_many_runs_and_sessions_keep_no_memory() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    data = plan_of(two_softmaxes(300, 64))
+    x = np.zeros((300, 64), np.float32)
+
+    def work() -> None:
+        for _ in range(30):
+            with Session(data, threads=2) as session:
+                for _ in range(20):
+                    session.run({"x": x})
+
+    work()
+    before = resident()
+    work()
+    assert resident() - before < 4 << 20
