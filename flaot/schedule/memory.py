@@ -14,6 +14,9 @@ import numpy as np
 BUDGET = 40_000
 """Buffer placements the search may try; counted, not timed, so that plans do not depend on the machine."""
 
+LARGE = 24
+"""How many of the largest buffers may change sides."""
+
 SEARCHED = 2_000
 """Above this many buffers only the greedy orders are tried."""
 
@@ -64,13 +67,17 @@ class _Neighbours:
         return row
 
 
-def _place_in_order(near: _Neighbours, order: Sequence[int]) -> list[int]:
-    """Each block of ``order`` at the lowest offset where it fits between those placed before it; offsets in bytes."""
+def _place_in_order(near: _Neighbours, order: Sequence[int], hung: frozenset[int] = frozenset(), ceiling: int = 0) -> list[int]:
+    """Each block of ``order`` at the lowest offset where it fits between those placed before it; offsets in bytes.
+
+    Blocks in ``hung`` go as high as they fit below ``ceiling`` instead, when they do.
+    """
     sizes = near.sizes
     offsets = [-1] * len(sizes)
     for i in order:
         taken = sorted((offsets[j], offsets[j] + sizes[j]) for j in near.of(i) if offsets[j] >= 0)
-        offsets[i] = _first_gap(taken, sizes[i])
+        high = _last_gap(taken, sizes[i], ceiling) if i in hung else -1
+        offsets[i] = high if high >= 0 else _first_gap(taken, sizes[i])
     return offsets
 
 
@@ -81,6 +88,16 @@ def _first_gap(taken: list[tuple[int, int]], size: int) -> int:
             return at
         at = max(at, high)
     return at
+
+
+def _last_gap(taken: list[tuple[int, int]], size: int, ceiling: int) -> int:
+    """The highest offset below the ceiling, -1 when there is none."""
+    top = ceiling
+    for low, high in sorted(taken, key=lambda t: -t[1]):
+        if top - high >= size:
+            break
+        top = min(top, low)
+    return top - size
 
 
 def _peak(near: _Neighbours, offsets: Sequence[int]) -> int:
@@ -114,23 +131,31 @@ def plan(blocks: Sequence[Block]) -> tuple[list[int], int]:
 
 
 def _improve(near: _Neighbours, order: list[int], best: list[int], bound: int) -> tuple[list[int], int]:
-    """Moves a block that ends above the bound to the front of the order, or to a seeded random place, as long as it does not hurt."""
+    """Seeded search: a block that ends above the bound moves to the front, another to a random place, or a large one changes sides,
+    hanging from the bound in place of standing on the floor; kept unless it hurts."""
     count = len(order)
     rounds = BUDGET // count if count <= SEARCHED else 0
     random = np.random.RandomState(1)
+    large = sorted(range(count), key=lambda i: (-near.sizes[i], i))[:LARGE]
+    hung: frozenset[int] = frozenset()
     offsets, size = best, _peak(near, best)
     lowest = size
     for _ in range(rounds):
         tops = [i for i in range(count) if offsets[i] + near.sizes[i] > bound]
         if not tops:
             break
-        moved = tops[random.randint(len(tops))]
-        trial = [i for i in order if i != moved]
-        trial.insert(0 if random.randint(3) else random.randint(count), moved)
-        placed = _place_in_order(near, trial)
+        trial, sides = order, hung
+        kind = random.randint(4)
+        if kind == 0:
+            sides = hung ^ {large[random.randint(len(large))]}
+        else:
+            moved = tops[random.randint(len(tops))]
+            trial = [i for i in order if i != moved]
+            trial.insert(random.randint(count) if kind == 1 else 0, moved)
+        placed = _place_in_order(near, trial, sides, bound)
         reached = _peak(near, placed)
         if reached <= size:
-            order, offsets, size = trial, placed, reached
+            order, hung, offsets, size = trial, sides, placed, reached
         if reached < lowest:
             best, lowest = placed, reached
     return best, lowest
