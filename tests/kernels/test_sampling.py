@@ -53,3 +53,11 @@ def test_roi_align_refuses_an_absent_image() -> None:
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_lrn(size: int) -> None:
     agree("LRN", [normal(2, 6, 4, 5) * 5], size=size, alpha=0.3, beta=0.75, bias=2.0)
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("sizes", [(5, 6), (3, 4, 2)])
+def test_affine_grid(align: int, sizes: tuple) -> None:
+    n = len(sizes)
+    size = np.array([2, 3, *sizes])
+    agree("AffineGrid", [normal(2, n, n + 1), size], opset=20, constant=(1,), align_corners=align, types=[np.float32])
