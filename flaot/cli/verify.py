@@ -51,6 +51,8 @@ def _show(d: dict[str, Any]) -> None:
                 for r in d[key]
             ]
             console.table(rows, ["", "value", "type", "max abs", "max rel", "SNR dB", "op"])
+    if any(r["verdict"] == "ok*" for r in (*d["layers"], *d["outputs"])):
+        console.out("* ill-conditioned: onnxruntime's own result moves as far when every operation is off by a few units in the last place")
     if d["ok"]:
         console.out(d["summary"])
 

@@ -1,7 +1,7 @@
 """The reference in a process of its own, so that a crash of onnxruntime is an answer and not an end.
 
-Standard input: a JSON line (``model``, ``values``, ``optimise``), then the feeds as .npz. Standard output: a JSON line (``ok`` or
-``error`` with ``kind``), then the values as .npz.
+Standard input: a JSON line (``model``, ``values``, ``optimise``, ``shake``), then the feeds as .npz.
+Standard output: a JSON line (``ok``, or ``error`` with ``kind``), then the values as .npz.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ def _feeds(archive: bytes) -> dict[str, np.ndarray]:
 
 def _run(onnx: Any, ort: Any, job: dict[str, Any], feeds: dict[str, np.ndarray]) -> dict[str, Array]:
     model = onnx.load_model(job["model"], load_external_data=False)
+    if job["shake"]:
+        from flaot.verify.shake import shake
+
+        shake(model, job["shake"])
     wanted = _add_outputs(onnx, model, job["values"])
     options = ort.SessionOptions()
     options.log_severity_level = 4
@@ -58,7 +62,7 @@ def _run(onnx: Any, ort: Any, job: dict[str, Any], feeds: dict[str, np.ndarray])
     options.graph_optimization_level = level.ORT_ENABLE_ALL if job["optimise"] else level.ORT_DISABLE_ALL
     folder = os.path.dirname(os.path.abspath(job["model"]))
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-    source = job["model"] if not job["values"] else model.SerializeToString()
+    source = job["model"] if not job["values"] and not job["shake"] else model.SerializeToString()
     session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     known = {i.name for i in session.get_inputs()} | {i.name for i in session.get_overridable_initializers()}
     results = session.run(wanted, {k: v for k, v in feeds.items() if k in known})

@@ -9,8 +9,20 @@ from flaot.verify.bounds import Bound
 from flaot.verify.result import Comparison
 
 
-def compare(name: str, got: np.ndarray, want: np.ndarray, bound: Bound, op: str = "", nodes: tuple[str, ...] = ()) -> Comparison:
-    """Integers and booleans must be equal; NaN and infinities must be at the same places."""
+def compare(
+    name: str,
+    got: np.ndarray,
+    want: np.ndarray,
+    bound: Bound,
+    op: str = "",
+    nodes: tuple[str, ...] = (),
+    spread: np.ndarray | None = None,
+) -> Comparison:
+    """Integers and booleans must be equal; NaN and infinities must be at the same places.
+
+    ``spread`` is how far the reference itself moves, element by element, when its operations are off by a few units in the last place;
+    eight times that, and its root mean square, are allowed on top.
+    """
     type = f"{got.dtype.name}[{','.join(map(str, got.shape))}]"
     if got.shape != want.shape or got.dtype != want.dtype:
         note = f"flaot gives {type}, onnxruntime {want.dtype.name}{list(want.shape)}"
@@ -28,13 +40,16 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, bound: Bound, op: str 
     g, w = np.where(finite, g, 0.0), np.where(finite, w, 0.0)
     error, scale = np.abs(g - w), float(np.abs(w).max())
     allowed = bound.atol * max(scale, bound.magnitude) + bound.rtol * np.abs(w)
+    if spread is not None:
+        moved = np.nan_to_num(spread.astype(np.float64), posinf=0.0)
+        allowed = allowed + 8 * moved + np.sqrt(np.square(moved).mean())
     at = np.unravel_index(int(np.argmax(error - allowed)), error.shape)
     noise = float(np.square(error).sum())
     snr = float(10 * np.log10(np.square(w).sum() / noise)) if noise and scale else None if not noise else -np.inf
     relative = error / np.maximum(np.maximum(np.abs(w), scale / 100), np.finfo(np.float64).tiny)
     return Comparison(
         name, type, op, nodes, bool((error <= allowed).all()), float(error.max()), float(relative.max()), snr,
-        tuple(int(i) for i in at), float(g[at]), float(w[at]), float(allowed[at]),
+        tuple(int(i) for i in at), float(g[at]), float(w[at]), float(allowed[at]), widened=spread is not None,
     )  # fmt: skip
 
 

@@ -19,12 +19,15 @@ TIMEOUT = 1800
 """Seconds the reference may take."""
 
 
-def reference(model: str, feeds: Mapping[str, Array], values: Sequence[str] = (), *, optimise: bool = True) -> dict[str, np.ndarray]:
-    """The model's outputs, and the intermediates ``values`` where the main graph makes them.
+def reference(
+    model: str, feeds: Mapping[str, Array], values: Sequence[str] = (), *, optimise: bool = True, shake: int = 0
+) -> dict[str, np.ndarray]:
+    """The model's outputs, and the intermediates ``values`` where the main graph makes them. A ``shake`` above 0
+    seeds rounding noise on every operation (see :mod:`flaot.verify.shake`).
 
     Raises DependencyError (exit code 8) when onnxruntime is missing, refuses the model or crashes; LimitError when it takes too long.
     """
-    job = json.dumps({"model": model, "values": list(values), "optimise": optimise}).encode()
+    job = json.dumps({"model": model, "values": list(values), "optimise": optimise, "shake": shake}).encode()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
     try:
         done = subprocess.run(
