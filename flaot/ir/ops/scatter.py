@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from flaot.ir.op import reads, require
+from flaot.ir.ops.concat import Concat
 from flaot.ir.ops.gather import check_known, require_index
-from flaot.ir.ops.slice import normal_axes
+from flaot.ir.ops.reshape import Reshape
+from flaot.ir.ops.slice import normal_axes, window
 from flaot.ir.ops.transpose import _Movement
 from flaot.ir.reading import NodeReader
 from flaot.ir.types import TensorType
@@ -77,4 +82,33 @@ def read_scatter_elements(r: NodeReader) -> None:
 
 @reads("ScatterND")
 def read_scatter_nd(r: NodeReader) -> None:
-    r.result(r.emit(ScatterND(_reduction(r)), [r.input(0), r.input(1), r.input(2)]))
+    """Known indices that replace a run along one axis (an assignment to a slice) make a Concat of what is kept and the updates."""
+    x, indices, updates, reduction = r.input(0), r.input(1), r.input(2), _reduction(r)
+    run = None if indices.data is None or reduction is not Reduction.none else replaced_run(indices.data, x.type.shape)
+    if run is None or updates.type.elements != x.type.elements // x.type.shape[run[0]] * run[2]:
+        r.result(r.emit(ScatterND(reduction), [x, indices, updates]))
+        return
+    axis, start, size = run
+    shape = (*x.type.shape[:axis], size, *x.type.shape[axis + 1 :])
+    middle = r.emit(Reshape(shape), [updates])
+    parts = [window(r, x, [axis], [0], [start], [1]), middle, window(r, x, [axis], [start + size], [x.type.shape[axis]], [1])]
+    parts = [p for p in parts if p.type.elements]
+    r.result(parts[0] if len(parts) == 1 else r.emit(Concat(axis), parts))
+
+
+def replaced_run(indices: np.ndarray, shape: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """Axis, start and size when the index tuples, in row-major order, are everything but for a run along that axis."""
+    length = indices.shape[-1]
+    tuples = indices.reshape(-1, length)
+    if not tuples.size or length > len(shape):
+        return None
+    tuples = np.where(tuples < 0, tuples + np.array(shape[:length]), tuples)
+    low, high = tuples.min(axis=0), tuples.max(axis=0)
+    sizes = high - low + 1
+    partial = [i for i in range(length) if sizes[i] != shape[i]]
+    if len(partial) > 1 or (low < 0).any() or math.prod(int(s) for s in sizes) != len(tuples):
+        return None
+    if not (tuples == np.indices(sizes).reshape(length, -1).T + low).all():
+        return None
+    axis = partial[0] if partial else 0
+    return axis, int(low[axis]), int(sizes[axis])

@@ -13,10 +13,44 @@ fl_status fl_gather_check(const fl_call *c) {
   return y->dims[0] == x->dims[0] && y->dims[1] == k->dims[0] && y->dims[2] == x->dims[2] ? FL_OK : FL_PLAN_PARAMS;
 }
 
+/* Single elements, y [i] = x [indices [i]]: the last axis, where a call per element would cost more than the element. */
+#define PICK(T)                                                                                            \
+  for (int64_t i = 0; i < n; i++) {                                                                        \
+    int64_t at = fl_index(k, indices, first + i, x->dims[1]);                                              \
+    if (at < 0) return FL_DATA_INDEX;                                                                      \
+    ((T *)to)[i * y->strides[1]] = ((const T *)from)[at * x->strides[1]];                                  \
+  }                                                                                                        \
+  return FL_OK
+
+static fl_status pick(const fl_tensor *x, const fl_tensor *k, const fl_tensor *y, const void *from, const void *indices, void *to,
+                      int64_t first, int64_t n) {
+  switch (fl_dtype_size(x->dtype)) {
+  case 1: PICK(uint8_t);
+  case 2: PICK(uint16_t);
+  case 4: PICK(uint32_t);
+  default: PICK(uint64_t);
+  }
+}
+
+static fl_status pick_rows(const fl_call *c, int64_t r, int64_t end) {
+  const fl_tensor *x = c->t[0], *k = c->t[1], *y = c->t[2];
+  int64_t size = (int64_t)fl_dtype_size(x->dtype), count = k->dims[0];
+  for (int64_t n; r < end; r += n) {
+    int64_t a = r / count, i = r % count;
+    n = count - i < end - r ? count - i : end - r;
+    const char *from = (const char *)c->p[0] + a * x->strides[0] * size;
+    char *to = (char *)c->p[2] + (a * y->strides[0] + i * y->strides[1]) * size;
+    fl_status status = pick(x, k, y, from, c->p[1], to, i, n);
+    if (status != FL_OK) return status;
+  }
+  return FL_OK;
+}
+
 fl_status fl_gather_generic(const fl_call *c) {
   const fl_tensor *x = c->t[0], *k = c->t[1], *y = c->t[2];
   int64_t size = (int64_t)fl_dtype_size(x->dtype), count = k->dims[0], rows = y->dims[0] * count;
   if (y->dims[2] == 0) return FL_OK;
+  if (y->dims[2] == 1) return pick_rows(c, fl_split(rows, c->part, c->parts), fl_split(rows, c->part + 1, c->parts));
   for (int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts); r < end; r++) {
     int64_t a = r / count, i = r % count, at = fl_index(k, c->p[1], i, x->dims[1]);
     if (at < 0) return FL_DATA_INDEX;

@@ -27,6 +27,9 @@ MAP = Kernel(
 REGISTER = 32
 """First number of a register among the sources of an instruction."""
 
+GATHERED = 2048
+"""Elements up to which an operand that is read against its order is gathered by the kernel itself."""
+
 HALVES = (DType.float16, DType.bfloat16)
 
 
@@ -65,6 +68,7 @@ class Program:
     def lower(self, b: Builder, inputs: Sequence[View], output: View) -> None:
         """Appends the step; inputs are broadcast to the output's dims here."""
         views = collapse([*(v.broadcast(output.dims) for v in inputs), output])
+        views = collapse([*(in_order(b, v) for v in views[:-1]), views[-1]])
         self._store_last()
         chunk = 1024 if self.registers * self.width <= 16 else 512
         b.step(
@@ -80,6 +84,18 @@ class Program:
     def _scratch(self, views: Sequence[View], chunk: int) -> int:
         sizes = [self.width] * self.registers + [v.dtype.size for v in views if not v.is_dense]
         return sum(-(-chunk * s // 64) * 64 for s in sizes)
+
+
+def in_order(b: Builder, view: View) -> View:
+    """A view whose last axis is not its fastest, copied into the order it is read in: transposing in tiles beats gathering."""
+    if view.elements < GATHERED or view.strides[-1] in (0, 1):
+        return view
+    kept = [i for i, s in enumerate(view.strides) if s != 0]
+    dims, strides = tuple(view.dims[i] for i in kept), tuple(view.strides[i] for i in kept)
+    target = b.temp(view.dtype, dims)
+    b.copy(View(view.buffer, view.dtype, dims, strides, view.offset), target)
+    back = dict(zip(kept, target.strides, strict=True))
+    return View(target.buffer, view.dtype, view.dims, tuple(back.get(i, 0) for i in range(len(view.dims))), target.offset)
 
 
 def add_op(program: Program, op: _Elementwise, sources: Sequence[int], types: Sequence[DType], done: Sequence[int]) -> int:
