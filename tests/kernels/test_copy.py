@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from flaot.ir.ops.arithmetic import Add
 from flaot.ir.ops.expand import Expand
+from flaot.ir.ops.scatter import replaced_run
 from flaot.ir.ops.slice import Slice
 from flaot.ir.ops.transpose import Transpose
 from flaot.ir.types import DType
@@ -77,3 +79,25 @@ def test_every_other_element(size: int, chip: str) -> None:
         want = x[:, start::2]
         (got,) = evaluate(Slice((1,), (start if want.size else 0,), (2,), (want.shape[1],)), [x], CHIPS[chip])
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_map_of_a_transposed_operand(chip: str) -> None:
+    """The operand is first copied into the order it is read in, repeated axes once."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 40, 60, 3)).astype(np.float32)
+    b = rng.standard_normal((40, 60, 3)).astype(np.float32)
+    for last in (False, True):
+        (got,) = evaluate(Add(), [x, b], CHIPS[chip], last=last)
+        np.testing.assert_array_equal(got, x + b)
+
+
+def test_slice_assignment_is_a_concat() -> None:
+    grid = np.stack(np.meshgrid(np.arange(2), np.arange(1, 3), np.arange(3), indexing="ij"), -1)
+    assert replaced_run(grid, (2, 5, 3)) == (1, 1, 2)
+    assert replaced_run(grid - np.array([2, 5, 3]), (2, 5, 3)) == (1, 1, 2)
+    assert replaced_run(grid[:, ::-1], (2, 5, 3)) is None
+    assert replaced_run(grid, (3, 5, 3)) is None
+    assert replaced_run(np.array([[3], [4]]), (6, 2)) == (0, 3, 2)
+    assert replaced_run(np.array([[3], [3]]), (6, 2)) is None
+    assert replaced_run(np.array([[-7]]), (6, 2)) is None
