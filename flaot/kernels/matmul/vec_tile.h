@@ -26,21 +26,22 @@ FL_INLINE void tile_step(const int MR, const int NV, vf c[][4], const float *con
   vf bv[4];
   FL_UNROLL for (int j = 0; j < NV; j++) bv[j] = v_load(b + j * FL_VL);
   FL_UNROLL for (int i = 0; i < MR; i++) {
-    vf x = v_set(a[i / 3][i % 3 * ars]);
-    FL_UNROLL for (int j = 0; j < NV; j++) c[i][j] += bv[j] * x;
+    vf x;
+    FL_BROADCAST(x, a[i / 3] + i % 3 * ars);
+    FL_UNROLL for (int j = 0; j < NV; j++) FL_FMA(c[i][j], bv[j], x);
   }
   FL_FENCE;
 }
 
 FL_INLINE void tile_sum(const int MR, const int NV, const int PH, const strip *t, int64_t row, vf c[][4]) {
   const float *a[4], *b = t->b;
-  const int64_t ars = t->ars, aks = t->aks, ldb = t->ldb;
+  const int64_t ars = t->ars, aks = t->aks, ldb = t->ldb, depth = t->depth;
   vf d[7][2][4];
   int64_t k = 0;
   FL_UNROLL for (int g = 0; g < (MR + 2) / 3; g++) a[g] = t->a + (row + 3 * g) * ars;
   FL_UNROLL for (int u = 1; u < PH; u++)
     FL_UNROLL for (int i = 0; i < MR; i++) FL_UNROLL for (int j = 0; j < NV; j++) d[u - 1][i][j] = (vf){0};
-  FL_NO_UNROLL for (; k + (PH > 1 ? PH : 2) <= t->depth; k += PH > 1 ? PH : 2) {
+  FL_NO_UNROLL for (; k + (PH > 1 ? PH : 2) <= depth; k += PH > 1 ? PH : 2) {
     FL_UNROLL for (int u = 0; u < (PH > 1 ? PH : 2); u++) {
       tile_step(MR, NV, PH > 1 && u ? d[u - 1] : c, a, ars, b);
       if (MR <= 2) FL_UNROLL for (int l = 0; l < NV * FL_VL; l += 16) __builtin_prefetch(b + l + 512, 0, 3); /* across page borders */
@@ -48,7 +49,7 @@ FL_INLINE void tile_sum(const int MR, const int NV, const int PH, const strip *t
       b += ldb;
     }
   }
-  FL_NO_UNROLL for (; k < t->depth; k++) {
+  FL_NO_UNROLL for (; k < depth; k++) {
     tile_step(MR, NV, c, a, ars, b);
     FL_UNROLL for (int g = 0; g < (MR + 2) / 3; g++) a[g] += aks;
     b += ldb;

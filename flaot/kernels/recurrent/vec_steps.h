@@ -24,8 +24,9 @@ FL_INLINE void panel(const int MB, const int NV, const int PH, const float *cons
       FL_UNROLL for (int j = 0; j < NV; j++) b[j] = v_load(w + j * FL_VL);
       FL_UNROLL for (int l = 0; l < NV * FL_VL; l += 16) __builtin_prefetch(w + l + 512, 0, 3); /* across page borders */
       FL_UNROLL for (int i = 0; i < MB; i++) {
-        vf x = v_set(h[i][k + u]), *sum = u ? d[u - 1][i] : c[i];
-        FL_UNROLL for (int j = 0; j < NV; j++) sum[j] += b[j] * x;
+        vf x, *sum = u ? d[u - 1][i] : c[i];
+        FL_BROADCAST(x, h[i] + k + u);
+        FL_UNROLL for (int j = 0; j < NV; j++) FL_FMA(sum[j], b[j], x);
       }
       FL_FENCE;
     }

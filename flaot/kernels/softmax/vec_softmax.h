@@ -15,10 +15,13 @@ FL_INLINE vf row_tail(const float *x, int left) {
 FL_NOINLINE void row_softmax(const float *x, float *y, int64_t n, bool log) {
   int64_t whole = n / FL_VL * FL_VL;
   int left = (int)(n - whole);
-  vf tail = row_tail(x + whole, left), m = tail, s = {0}, s1 = {0};
-  for (int64_t i = 0; i < whole; i += FL_VL) m = v_max(m, v_load(x + i));
-  vf max = v_set(v_largest(m));
+  vf tail = v_set(-__builtin_inff()), m = tail, m1 = m, s = {0}, s1 = {0}, last = {0};
+  if (left) m = tail = row_tail(x + whole, left);
   int64_t i = 0;
+  for (; i + 2 * FL_VL <= whole; i += 2 * FL_VL) m = v_max(m, v_load(x + i)), m1 = v_max(m1, v_load(x + i + FL_VL));
+  if (i < whole) m = v_max(m, v_load(x + i));
+  vf max = v_set(v_largest(v_max(m, m1)));
+  i = 0;
   if (log) {
     for (; i < whole; i += FL_VL) s += v_exp_neg(v_load(x + i) - max);
   } else {
@@ -33,8 +36,7 @@ FL_NOINLINE void row_softmax(const float *x, float *y, int64_t n, bool log) {
       s += e;
     }
   }
-  vf last = v_exp_neg(tail - max);
-  if (left) s1 += last;
+  if (left) last = v_exp_neg(tail - max), s1 += last;
   float total = v_sum(s + s1);
   if (log) {
     vf minus = max + v_log(v_set(total));
