@@ -10,7 +10,7 @@ import click
 
 from flaot.cli import console
 from flaot.cli.options import json_option, shapes
-from flaot.errors import UsageError, printable
+from flaot.errors import FlaotError, ProblemList, UsageError, printable
 from flaot.files import check_output, write_file
 
 EPILOG = """\b
@@ -44,10 +44,21 @@ def command(model: str, hcd: str, output: str | None, shape: tuple[str, ...], pr
     chip = load_hcd(hcd)
     for sentence in chip.warnings:
         console.err(f"flaot: warning: {sentence}")
-    compiled = compile_model(model, chip, Options(shapes=bindings, precision=precision, observe=dumps))
+    try:
+        compiled = compile_model(model, chip, Options(shapes=bindings, precision=precision, observe=dumps))
+    except FlaotError as e:
+        raise _located(e, printable(model, 300)) from e.__cause__
     write_file(target, compiled.plan)
     document = {"plan": target, "chip": chip.name, "seconds": round(time.perf_counter() - begin, 3), **compiled.report}
     console.document(document) if as_json else _show(model, document)
+
+
+def _located(e: FlaotError, model: str) -> FlaotError:
+    """The error with the model's name in front of a node's: later stages do not know the file."""
+    for p in e.problems if isinstance(e, ProblemList) else [e]:
+        if p.where.startswith("node "):
+            p.at(model)
+    return e
 
 
 class _dumps:

@@ -78,8 +78,10 @@ class Result:
         if first is None:
             worst = min((c.snr_db for c in self.outputs if c.snr_db is not None), default=None)
             figure = "bit for bit" if worst is None else f"signal-to-noise ratio at least {worst:.1f} dB"
-            layers = f", {len(self.layers)} intermediates" if self.layers else ""
-            return f"verified: {len(self.outputs)} output{'s' * (len(self.outputs) != 1)}{layers} agree with onnxruntime ({figure})"
+            count = len(self.outputs)
+            subject = f"{count} output{'s' * (count != 1)}" + (f" and {len(self.layers)} intermediates" if self.layers else "")
+            verb = "agrees" if count + len(self.layers) == 1 else "agree"
+            return f"verified: {subject} {verb} with onnxruntime ({figure})"
         kind = "first difference in order of execution: " if self.layers else ""
         return f"{kind}{first.sentence}"
 

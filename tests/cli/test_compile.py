@@ -154,6 +154,13 @@ def test_bad_command_lines(run, tmp_path, args, code, words):
     assert sorted(os.listdir(tmp_path)) == ["m.onnx", "pipe"]
 
 
+def test_errors_of_later_stages_name_the_model_too(run, tmp_path):
+    half = model([helper.make_node("Conv", ["x", "h"], ["y"], name="conv1")], dtype=TensorProto.FLOAT16)
+    half.graph.initializer.append(numpy_helper.from_array(np.ones((4, 4, 3, 3), np.float16), "h"))
+    onnx.save(half, tmp_path / "half.onnx")
+    run("compile", "half.onnx").failed(5, "half.onnx: node 'conv1' (Conv)", "float16")
+
+
 def test_full_disk_leaves_the_old_plan(run, tmp_path):
     (tmp_path / "m.flp").write_bytes(b"old")
 

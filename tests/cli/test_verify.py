@@ -16,7 +16,7 @@ def test_agreement(run, tmp_path):
     np.savez(tmp_path / "f.npz", x=x())
     done = run("verify", "p.flp", "m.onnx", "--inputs", "f.npz", "--layers")
     assert done.code == 0, done
-    assert "verified: 1 output, 1 intermediates agree with onnxruntime" in done.out
+    assert "verified: 1 output and 1 intermediates agree with onnxruntime" in done.out
     document = json.loads(run("verify", "p.flp", "m.onnx", "--layers", "--json").out)
     assert document["ok"]
     assert [layer["name"] for layer in document["layers"]] == ["mid"]
