@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MAX_PYTHON_LINES = 350
+MAX_LINES = 350
+MAX_TEST_LINES = 500
+"""A list of cases may be longer than code."""
+
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:tmp|work|root|home)/\w")
 
 
@@ -24,7 +27,7 @@ def tracked(*patterns: str) -> list[Path]:
 
 def test_python_files_stay_readable() -> None:
     sizes = {p.relative_to(ROOT): len(p.read_text().splitlines()) for p in tracked("*.py")}
-    assert {str(p): n for p, n in sizes.items() if n > MAX_PYTHON_LINES} == {}
+    assert {str(p): n for p, n in sizes.items() if n > (MAX_TEST_LINES if p.parts[0] == "tests" else MAX_LINES)} == {}
 
 
 def test_generated_files_are_fresh() -> None:
