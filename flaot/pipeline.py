@@ -58,31 +58,43 @@ class Compiled:
 def compile_model(model: Any, chip: Hcd | str | Path, options: Options | None = None) -> Compiled:
     """Compiles a model (path, bytes or ModelProto) for a chip. Raises FlaotError subclasses only."""
     options = options if options is not None else Options()
+    kernels.load_all()
+    graph = read(model, shapes=options.shapes, evaluate=evaluate)
+    _passed("read", graph, options)
+    return compile_graph(graph, chip, options)
+
+
+def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None = None, after: str = "read") -> Compiled:
+    """Runs the stages that follow ``after`` on a graph, one just read or a dump of that stage. The graph is changed."""
+    options = options if options is not None else Options()
     hcd = chip if isinstance(chip, Hcd) else load_hcd(chip)
     cpu = cpu_of(hcd, precision_high=options.precision == "high")
     ops.load_all()
     kernels.load_all()
 
-    def passed(stage: str) -> None:
-        if spec.is_enabled():
-            spec.check(graph, stage)
-        options.observe(stage, graph)
-
-    graph = read(model, shapes=options.shapes, evaluate=evaluate)
-    passed("read")
-    canonicalize(graph)
-    passed("canonicalize")
-    recognise(graph)
-    passed("recognise")
-    fuse(graph)
-    passed("fuse")
-    chain(graph)
-    passed("chain")
-    conversions = layouts(graph, cpu)
-    passed("layouts")
+    conversions: list[Conversion] = []
+    for stage in STAGES[STAGES.index(after) + 1 :]:
+        match stage:
+            case "canonicalize":
+                canonicalize(graph)
+            case "recognise":
+                recognise(graph)
+            case "fuse":
+                fuse(graph)
+            case "chain":
+                chain(graph)
+            case "layouts":
+                conversions = layouts(graph, cpu)
+        _passed(stage, graph, options)
     program = schedule(graph, cpu)
     plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(hcd, cpu))
     return Compiled(plan, program, graph, conversions, _report(plan, program, conversions))
+
+
+def _passed(stage: str, graph: Graph, options: Options) -> None:
+    if spec.is_enabled():
+        spec.check(graph, stage)
+    options.observe(stage, graph)
 
 
 def canonicalize(graph: Graph) -> None:

@@ -19,6 +19,7 @@ Examples:
   flaot compile model.onnx --hcd generic_cpu -o m.flp
   flaot compile model.onnx --shape x=1,3,224,224 --shape batch=1
   flaot compile model.onnx --dump after=fuse:fused.txt
+  flaot compile fused.txt --from fuse -o m.flp           goes on from a dump
   flaot compile model.onnx --json | jq .memory.arena_bytes"""
 
 
@@ -28,9 +29,19 @@ Examples:
 @click.option("-o", "--output", metavar="PLAN", help="Plan to write; MODEL's name with .flp in the current folder when left out.")
 @click.option("--shape", multiple=True, metavar="NAME=SIZES", help="Bind an input's shape or a symbol; repeatable.")
 @click.option("--precision", type=click.Choice(["default", "high"]), default="default", help="'high' turns approximating kernels off.")
+@click.option("--from", "after", metavar="STAGE", help="MODEL is not ONNX but a dump written after this stage; go on from there.")
 @click.option("--dump", multiple=True, metavar="after=STAGE[:FILE]", help="Write the graph after a stage as text; repeatable.")
 @json_option
-def command(model: str, hcd: str, output: str | None, shape: tuple[str, ...], precision: str, dump: tuple[str, ...], as_json: bool) -> None:
+def command(
+    model: str,
+    hcd: str,
+    output: str | None,
+    shape: tuple[str, ...],
+    precision: str,
+    after: str | None,
+    dump: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Compile MODEL (an ONNX file) into a plan that 'flaot run' replays."""
     begin = time.perf_counter()
     target = output if output is not None else Path(model).stem + ".flp"
@@ -44,8 +55,9 @@ def command(model: str, hcd: str, output: str | None, shape: tuple[str, ...], pr
     chip = load_hcd(hcd)
     for sentence in chip.warnings:
         console.err(f"flaot: warning: {sentence}")
+    options = Options(shapes=bindings, precision=precision, observe=dumps)
     try:
-        compiled = compile_model(model, chip, Options(shapes=bindings, precision=precision, observe=dumps))
+        compiled = compile_model(model, chip, options) if after is None else _go_on(model, chip, options, after)
     except FlaotError as e:
         raise _located(e, printable(model, 300)) from e.__cause__
     write_file(target, compiled.plan)
@@ -59,6 +71,24 @@ def _located(e: FlaotError, model: str) -> FlaotError:
         if p.where.startswith("node "):
             p.at(model)
     return e
+
+
+def _go_on(dump: str, chip: Any, options: Any, after: str) -> Any:
+    """Compiles a dumped graph from the stage after ``after`` on."""
+    from flaot.ir.parse import load_graph
+    from flaot.pipeline import compile_graph
+
+    _check_stage("--from", after)
+    if options.shapes:
+        raise UsageError("--shape with --from: a dump has its shapes")
+    return compile_graph(load_graph(dump), chip, options, after)
+
+
+def _check_stage(flag: str, stage: str) -> None:
+    from flaot.pipeline import STAGES
+
+    if stage not in STAGES:
+        raise UsageError(f"{flag}: there is no stage '{printable(stage)}'; the stages are {', '.join(STAGES)}")
 
 
 class _dumps:
@@ -78,22 +108,18 @@ class _dumps:
         self._check_stages()
 
     def _check_stages(self) -> None:
-        if not self.files:
-            return
-        from flaot.pipeline import STAGES
-
         for stage in self.files:
-            if stage not in STAGES:
-                raise UsageError(f"--dump: there is no stage '{printable(stage)}'; the stages are {', '.join(STAGES)}")
+            _check_stage("--dump", stage)
 
     def __call__(self, stage: str, graph: Any) -> None:
         if stage not in self.files:
             return
-        from flaot.ir.text import print_graph
+        from flaot.ir.text import blob_file, print_graph
 
         text = print_graph(graph)
         if self.files[stage]:
             write_file(self.files[stage], text.encode())
+            write_file(self.files[stage] + ".npz", blob_file(graph))
         else:
             console.out(text.rstrip("\n"))
 

@@ -131,6 +131,8 @@ class _Parser:
     def graph(self) -> Graph:
         self.expect("graph")
         self.result.name = self.string()
+        if self.maybe("model"):
+            self.result.digest = self.model_digest()
         self.expect("{")
         while not self.maybe("}"):
             if self.maybe("output"):
@@ -142,6 +144,12 @@ class _Parser:
         if self.now.kind != "end":
             self.fail(f"found '{printable(self.now.text)}' after the graph")
         return self.result
+
+    def model_digest(self) -> bytes:
+        start, text = self.now.at, self.string()
+        if not re.fullmatch(r"[0-9a-f]{64}", text):
+            self.fail("the model's SHA-256 must be 64 hexadecimal digits", start)
+        return bytes.fromhex(text)
 
     def definition(self) -> None:
         start = self.now.at

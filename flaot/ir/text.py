@@ -9,8 +9,9 @@
       output "y" = %2
     }
 
-Values are numbered in the order they are printed. Large constants are written as ``@`` and the begin of their SHA-256; their
-bytes go to a ``.npz`` file beside the text (see :func:`save_graph`).
+``model`` and a SHA-256 after the name say which model file it was read from. Values are numbered in the order they are printed.
+Large constants are written as ``@`` and the begin of their SHA-256; their bytes go to a ``.npz`` file beside the text (see
+:func:`save_graph`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import hashlib
+import io
 import json
 import os
 from collections.abc import Sequence
@@ -47,9 +49,14 @@ def blobs(graph: Graph) -> dict[str, np.ndarray]:
 def save_graph(graph: Graph, path: Path | str) -> None:
     """Writes the text to ``path`` and its large constants to ``path`` with ``.npz`` appended."""
     Path(path).write_text(print_graph(graph), encoding="utf-8")
-    side = os.fspath(path) + ".npz"
-    with open(side, "wb") as f:
-        np.savez(f, allow_pickle=False, **blobs(graph))
+    Path(os.fspath(path) + ".npz").write_bytes(blob_file(graph))
+
+
+def blob_file(graph: Graph) -> bytes:
+    """Content of the ``.npz`` file beside the text."""
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **blobs(graph))
+    return file.getvalue()
 
 
 def digest(data: np.ndarray) -> str:
@@ -101,7 +108,8 @@ class _Printer:
         self.lines: list[str] = []
 
     def graph(self, graph: Graph) -> str:
-        self.lines.append(f"graph {quote(graph.name)} {{")
+        model = f" model {quote(graph.digest.hex())}" if any(graph.digest) else ""
+        self.lines.append(f"graph {quote(graph.name)}{model} {{")
         for value in graph.inputs:
             self.line(f"{self.new(value)} = input : {self.typed(value)}")
         for node in graph.nodes():

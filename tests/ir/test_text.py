@@ -13,6 +13,8 @@ from flaot.ir.parse import load_graph, parse_graph
 from flaot.ir.spec import SPECS, check, problems
 from flaot.ir.text import blobs, print_graph, save_graph
 from flaot.ir.types import DType, TensorType
+from flaot.pipeline import STAGES, Options, compile_graph, compile_model
+from tests.rules.harness import onnx_model
 
 TEXT = """graph "net \\u2603" {
   %0 = input : float32[2,3] "x"
@@ -81,6 +83,18 @@ def test_specs_hold_and_name_what_breaks() -> None:
 
 
 def test_every_stage_has_a_spec() -> None:
-    from flaot.pipeline import STAGES
-
     assert tuple(SPECS) == STAGES
+
+
+@pytest.mark.parametrize("stage", list(SPECS))
+def test_a_dump_of_any_stage_goes_on_to_the_same_plan(stage: str, tmp_path: Path) -> None:
+    model = onnx_model(
+        "(float[1,4,5,5] x) => (float[1,6] y) { c = Conv<pads=[1,1,1,1]>(x, w) d = BatchNormalization(c, s, s, s, v) e = Relu(d) "
+        "f = Sigmoid(e) g = Mul(e, f) h = GlobalAveragePool(g) i = Flatten(h) j = MatMul(i, m) k = Exp(j) l = Add(k, s) y = Softmax(l) }",
+        {"w": (6, 4, 3, 3), "s": (6,), "v": np.ones(6, np.float32), "m": (6, 6)},
+    )
+    saved = tmp_path / "dump.txt"
+    whole = compile_model(model, "generic_cpu", Options(observe=lambda at, graph: save_graph(graph, saved) if at == stage else None))
+    dump = load_graph(saved)
+    assert print_graph(dump) == saved.read_text()
+    assert compile_graph(dump, "generic_cpu", after=stage).plan == whole.plan
