@@ -147,6 +147,8 @@ LOOP1(vec_not, uint8_t, uint8_t, !a)
 LOOP2(vec_and, uint8_t, uint8_t, (a != 0) & (b != 0))
 LOOP2(vec_or, uint8_t, uint8_t, (a | b) != 0)
 LOOP2(vec_equal_64, int64_t, uint8_t, a == b)
+LOOP2(vec_equal_32, int32_t, uint8_t, a == b)
+LOOP2(vec_less_32, int32_t, uint8_t, a < b)
 LOOP2(vec_less_64, int64_t, uint8_t, a < b)
 LOOP2(vec_add_64, uint64_t, uint64_t, a + b)
 LOOP2(vec_sub_64, uint64_t, uint64_t, a - b)
@@ -237,6 +239,8 @@ static fl_map_fn vec_find_other(const fl_map_instr *in) {
   case PAIR(FL_BOOL, FL_MAP_AND): return vec_and;
   case PAIR(FL_BOOL, FL_MAP_OR): return vec_or;
   case PAIR(FL_I64, FL_MAP_EQUAL): return vec_equal_64;
+  case PAIR(FL_I32, FL_MAP_EQUAL): return vec_equal_32;
+  case PAIR(FL_I32, FL_MAP_LESS): return vec_less_32;
   case PAIR(FL_I64, FL_MAP_LESS): return vec_less_64;
   case PAIR(FL_I64, FL_MAP_ADD): return vec_add_64;
   case PAIR(FL_I64, FL_MAP_SUB): return vec_sub_64;
