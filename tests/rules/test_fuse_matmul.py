@@ -16,9 +16,16 @@ from flaot.ir.ops.matmul import FusedMatMul, Gemm, MatMul
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.types import DType, TensorType
 from flaot.rewrite import Tracer, run_rules
-from flaot.rules.fuse.matmul import ActivationIntoProduct, GateIntoProduct, ReshapesIntoProduct, ScaleIntoProduct, SumIntoProduct
+from flaot.rules.fuse.matmul import (
+    ActivationIntoProduct,
+    BeforeReshape,
+    GateIntoProduct,
+    ReshapesIntoProduct,
+    ScaleIntoProduct,
+    SumIntoProduct,
+)
 
-RULES = [ActivationIntoProduct(), GateIntoProduct(), ReshapesIntoProduct(), ScaleIntoProduct(), SumIntoProduct()]
+RULES = [ActivationIntoProduct(), BeforeReshape(), GateIntoProduct(), ReshapesIntoProduct(), ScaleIntoProduct(), SumIntoProduct()]
 
 
 class Sketch:
@@ -58,6 +65,15 @@ def test_reshapes_around_a_product() -> None:
     rows = s.add(Reshape((10, 4)), s.x)
     y = s.add(Reshape((2, 5, 3)), s.add(Gemm(), rows, np.ones((4, 3), np.float32), np.ones(3, np.float32)))
     assert s.fused(s.add(Tanh(), y)) == [FusedMatMul(act=Act.tanh)]
+
+
+def test_a_sum_and_an_activation_after_a_reshape() -> None:
+    s = Sketch()
+    other = s.graph.add_input("r", TensorType(DType.float32, (1, 2, 5, 3)))
+    rows = s.add(Reshape((5, 8)), s.x)
+    y = s.add(Reshape((1, 2, 5, 3)), s.add(Gemm(), rows, np.ones((8, 6), np.float32)))
+    ops = s.fused(s.add(Relu(), s.add(Add(), other, y)))
+    assert ops == [Reshape((5, 8)), Reshape((5, 6)), FusedMatMul(act=Act.clamp, beta=math.inf), Reshape((1, 2, 5, 3))]
 
 
 def test_gate() -> None:

@@ -4,7 +4,8 @@
 3. a residual Add of the same shape, while there is no activation;
 4. an activation of one input;
 5. x * Sigmoid(x) and x * HardSigmoid(x) with slope 1/6 and offset 1/2, where x is the product;
-6. the reshapes around a product over the rows of all stacked matrices: Reshape(Reshape(A) B) = A B.
+6. the reshapes around a product over the rows of all stacked matrices: Reshape(Reshape(A) B) = A B;
+7. what works element by element on a reshaped product moves before the reshape: f(Reshape(A B), r) = Reshape(f(A B, Reshape(r))).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from flaot.ir.types import DType
 from flaot.rewrite import Miss, Rule
 from flaot.rules.fuse.conv import activation, gated
 
+ACTIVATIONS = (Relu, Clip, Sigmoid, Tanh, Silu, Gelu, HardSigmoid, HardSwish, LeakyRelu)
 Fused = tuple[FusedMatMul, list[Value | None]]
 
 
@@ -132,7 +134,7 @@ class SumIntoProduct(_IntoProduct):
 class ActivationIntoProduct(_IntoProduct):
     """Case 4."""
 
-    anchors = (Relu, Clip, Sigmoid, Tanh, Silu, Gelu, HardSigmoid, HardSwish, LeakyRelu)
+    anchors = ACTIVATIONS
 
     def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
         product = producer(graph, node.inputs[0])
@@ -169,6 +171,32 @@ class ReshapesIntoProduct(_IntoProduct):
             return Miss("the reshape before the product changes the depth")
         residual = patch.node(Reshape(y.shape), [inputs[3]]) if inputs[3] is not None else None
         return self.replace(patch, node, op, [a, b, inputs[2], residual])
+
+
+class BeforeReshape(_IntoProduct):
+    """Case 7, for an activation or a sum with a run-time value of the same type."""
+
+    anchors = (Add, *ACTIVATIONS)
+
+    def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
+        y = node.outputs[0].type
+        if any(v is None or v.type != y or v.is_constant for v in node.inputs):
+            return None
+        for slot, value in enumerate(node.inputs):
+            reshape = value.producer if value is not None else None
+            if value is None or reshape is None or not isinstance(reshape.op, Reshape) or graph.consumers(value) != [(node, slot)]:
+                continue
+            product = producer(graph, reshape.inputs[0])
+            if not isinstance(product, Node) or graph.is_output(value):
+                continue
+            if isinstance(product.op, FusedMatMul) and isinstance(node.op, Add) and product.inputs[3] is not None:
+                continue
+            patch = self.patch(graph, node)
+            shape = Reshape(product.outputs[0].type.shape)
+            inputs = [product.outputs[0] if i == slot else patch.node(shape, [v]) for i, v in enumerate(node.inputs)]
+            patch.replace(node.outputs[0], patch.node(Reshape(y.shape), [patch.node(node.op, inputs)]))
+            return patch
+        return None
 
 
 class GateIntoProduct(_IntoProduct):
