@@ -19,7 +19,8 @@ from flaot.plan.program import Buffer, DeviceRecord, Program, Space, Step, View
 from flaot.plan.write import write_plan
 from flaot.runtime import native
 
-MOST_BYTES = 6000
+MOST_BYTES, MOST_BYTES_OF_FIRST = 6000, 600000
+"""Operands and scratch of a kept call; the first two calls of a kernel may be larger, for kernels that have no small ones."""
 PER_KERNEL = 12
 
 
@@ -45,7 +46,9 @@ class Recorder:
     def keep(
         self, kernel: int, inputs: Sequence[View], outputs: Sequence[View], memory: dict[int, np.ndarray], params: bytes, scratch: int
     ) -> None:
-        if scratch + sum(memory[id_].nbytes for id_ in {id(v.buffer) for v in (*inputs, *outputs)}) > MOST_BYTES:
+        buffers = {id(v.buffer) for v in (*inputs, *outputs)}
+        limit = MOST_BYTES if self.kept[kernel] > 1 else MOST_BYTES_OF_FIRST
+        if scratch + sum(memory[b].nbytes for b in buffers) > limit:
             return
         if kernel not in self.names:
             self.names = {kernel_id(k.name, v): (k.name, v) for k in KERNELS.values() for v in k.variants}

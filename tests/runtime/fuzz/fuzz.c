@@ -15,7 +15,7 @@
 
 void __sanitizer_set_death_callback(void (*callback)(void));
 
-enum { LARGEST_ARENA = 1 << 22, MOST_ELEMENTS = 20000, SECONDS = 20 };
+enum { LARGEST_ARENA = 1 << 22, MOST_ELEMENTS = 50000, SECONDS = 20, RECORDS = 1500 };
 
 static struct { const char *plan, *kind; size_t a, b; int resealed; } current;
 static struct { size_t refused, ran, failed, too_large; } counts;
@@ -124,7 +124,8 @@ static uint32_t draw(size_t below) {
 
 static void change(uint8_t *bytes, size_t size) {
   static const uint32_t words[] = {0, 1, 2, 3, 4, 8, 64, 0x7f, 0x80, 0xff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
-  size_t at = sizeof(fl_plan_header) + draw(size - sizeof(fl_plan_header) - 4), word = at / 4 * 4;
+  size_t records = size < RECORDS || draw(8) == 0 ? size : RECORDS; /* weights come last and matter less */
+  size_t at = sizeof(fl_plan_header) + draw(records - sizeof(fl_plan_header) - 4), word = at / 4 * 4;
   uint32_t value;
   memcpy(&value, bytes + word, 4);
   switch (draw(6)) {

@@ -59,7 +59,7 @@ def test_every_truncation_and_every_bit(driver: Path, plans: list[Path]) -> None
 
 def test_random_changes(driver: Path, plans: list[Path]) -> None:
     seed = os.environ.get("FLAOT_FUZZ_SEED", "1")
-    assert fuzz(driver, "random", 20000, seed, *plans)["ran"] > 0
+    assert fuzz(driver, "random", 5000, seed, *plans)["ran"] > 0
 
 
 def test_random_changes_of_every_kernel_s_operands(driver: Path, tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ def test_random_changes_of_every_kernel_s_operands(driver: Path, tmp_path: Path)
     subprocess.run(command, cwd=ROOT, env=os.environ | {"FLAOT_CORPUS": str(tmp_path), "PYTHONPATH": str(ROOT)}, capture_output=True)
     corpus = sorted(p for p in tmp_path.glob("*.flp") if ".avx512." not in p.name)
     assert len({p.name.split(".")[0] for p in corpus}) > 8
-    fuzz(driver, "random", os.environ.get("FLAOT_FUZZ_ROUNDS", "200"), os.environ.get("FLAOT_FUZZ_SEED", "1"), *corpus)
+    fuzz(driver, "random", os.environ.get("FLAOT_FUZZ_ROUNDS", "60"), os.environ.get("FLAOT_FUZZ_SEED", "1"), *corpus)
