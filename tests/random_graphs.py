@@ -25,7 +25,7 @@ class RandomModel:
         self.live += self.inputs
 
     def build(self, size: int) -> onnx.ModelProto:
-        makers = [self.conv, self.conv, self.depthwise, self.unary, self.unary, self.binary, self.binary, self.pool, self.concat, self.concat]
+        makers = 2 * [self.conv, self.unary, self.binary, self.concat] + [self.depthwise, self.pool]
         makers += [self.slice, self.split, self.transpose, self.reshape, self.pad, self.softmax, self.reduce, self.batch_norm, self.gather]
         while len(self.nodes) < size:
             self.rng.choice(makers)()
@@ -114,8 +114,9 @@ class RandomModel:
             self.emit("GlobalAveragePool", [x], [(n, c, 1, 1)])
         else:
             stride = self.rng.choice([1, 2])
-            size = [(d - 1) // stride + 1 for d in (h, w)]
-            self.emit(self.rng.choice(["MaxPool", "AveragePool"]), [x], [(n, c, *size)], kernel_shape=[3, 3], pads=[1] * 4, strides=[stride] * 2)
+            to = (n, c, *((d - 1) // stride + 1 for d in (h, w)))
+            window = {"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [stride] * 2}
+            self.emit(self.rng.choice(["MaxPool", "AveragePool"]), [x], [to], **window)
 
     def concat(self) -> None:
         picked = self.pick()
@@ -123,7 +124,8 @@ class RandomModel:
             return
         a, shape = picked
         axis = self.rng.randrange(len(shape))
-        fitting = [(n, s) for n, s in self.live if len(s) == len(shape) and all(p == q or i == axis for i, (p, q) in enumerate(zip(s, shape, strict=True)))]
+        rest = (*shape[:axis], *shape[axis + 1 :])
+        fitting = [(n, s) for n, s in self.live if len(s) == len(shape) and (*s[:axis], *s[axis + 1 :]) == rest]
         parts = [picked] + [self.rng.choice(fitting) for _ in range(self.rng.randint(1, 2))]
         total = sum(s[axis] for _, s in parts)
         self.emit("Concat", [n for n, _ in parts], [(*shape[:axis], total, *shape[axis + 1 :])], axis=axis)
@@ -154,8 +156,9 @@ class RandomModel:
         if picked is None:
             return
         x, shape = picked
-        nhwc = [(0, 2, 3, 1), (0, 3, 1, 2)]
-        perm = self.rng.choice(nhwc) if len(shape) == 4 and self.rng.random() < 0.6 else tuple(self.rng.sample(range(len(shape)), len(shape)))
+        perm = tuple(self.rng.sample(range(len(shape)), len(shape)))
+        if len(shape) == 4 and self.rng.random() < 0.6:
+            perm = self.rng.choice([(0, 2, 3, 1), (0, 3, 1, 2)])
         self.emit("Transpose", [x], [tuple(shape[p] for p in perm)], perm=list(perm))
 
     def reshape(self) -> None:
