@@ -38,23 +38,34 @@ static void locate(const fl_call *c, int64_t row, int64_t o[5]) {
   }
 }
 
+enum { COLUMNS = 16 };
+
 #define MATMUL(NAME, T, ACC, ACT)                                                                                                \
   static void NAME(const fl_call *c, int64_t row) {                                                                              \
     const fl_matmul_params *p = c->params;                                                                                       \
     const fl_tensor *ta = c->t[0], *tb = c->t[1], *ty = c->t[c->n_in];                                                           \
     unsigned r = ty->rank;                                                                                                       \
-    int64_t o[5], ak = ta->strides[r - 1], bk = tb->strides[r - 2];                                                              \
+    int64_t o[5], ak = ta->strides[r - 1], bk = tb->strides[r - 2], bn = tb->strides[r - 1], depth = ta->dims[r - 1];            \
     locate(c, row, o);                                                                                                           \
-    for (int32_t n = 0; n < ty->dims[r - 1]; n++) {                                                                              \
-      const T *a = (const T *)c->p[0] + o[0], *b = (const T *)c->p[1] + o[1] + (int64_t)n * tb->strides[r - 1];                  \
-      ACC sum = 0;                                                                                                               \
-      for (int64_t k = 0; k < ta->dims[r - 1]; k++) sum += (ACC)a[k * ak] * (ACC)b[k * bk];                                      \
-      if (p->alpha != 1.0f) sum = (ACC)((T)p->alpha * (T)sum);                                                                   \
-      for (uint32_t i = 2; i < c->n_in; i++) {                                                                                   \
-        T add = ((const T *)c->p[i])[o[i] + (int64_t)n * c->t[i]->strides[r - 1]];                                               \
-        sum += i > 2 || p->beta == 1.0f ? (ACC)add : (ACC)((T)p->beta * add);                                                    \
+    const T *a = (const T *)c->p[0] + o[0];                                                                                      \
+    for (int64_t n0 = 0; n0 < ty->dims[r - 1]; n0 += COLUMNS) {                                                                  \
+      int64_t left = ty->dims[r - 1] - n0, columns = left < COLUMNS ? left : COLUMNS;                                            \
+      const T *b = (const T *)c->p[1] + o[1] + n0 * bn;                                                                          \
+      ACC sums[COLUMNS] = {0};                                                                                                   \
+      if (columns == COLUMNS && bn == 1)                                                                                         \
+        for (int64_t k = 0; k < depth; k++)                                                                                      \
+          for (int j = 0; j < COLUMNS; j++) sums[j] += (ACC)a[k * ak] * (ACC)b[k * bk + j];                                      \
+      else                                                                                                                       \
+        for (int64_t k = 0; k < depth; k++)                                                                                      \
+          for (int64_t j = 0; j < columns; j++) sums[j] += (ACC)a[k * ak] * (ACC)b[k * bk + j * bn];                             \
+      for (int64_t j = 0; j < columns; j++) {                                                                                    \
+        ACC sum = p->alpha == 1.0f ? sums[j] : (ACC)((T)p->alpha * (T)sums[j]);                                                  \
+        for (uint32_t i = 2; i < c->n_in; i++) {                                                                                 \
+          T add = ((const T *)c->p[i])[o[i] + (n0 + j) * c->t[i]->strides[r - 1]];                                               \
+          sum += i > 2 || p->beta == 1.0f ? (ACC)add : (ACC)((T)p->beta * add);                                                  \
+        }                                                                                                                        \
+        ((T *)c->p[c->n_in])[o[c->n_in] + (n0 + j) * ty->strides[r - 1]] = ACT((T)sum);                                          \
       }                                                                                                                          \
-      ((T *)c->p[c->n_in])[o[c->n_in] + (int64_t)n * ty->strides[r - 1]] = ACT((T)sum);                                          \
     }                                                                                                                            \
   }
 #define ACTIVATE(v) fl_activate(p->act, v, p->act_alpha, p->act_beta, 0.0f)
