@@ -1,5 +1,5 @@
 /* exp, log, sigmoid, tanh, erf on one vector: the polynomials of math.h, one FMA per term. NaN in, NaN out; results that would be
-   denormal are 0. Errors are measured in tests/kernels/test_vmath.py. */
+   denormal are 0. Errors are measured in tests/kernels/test_functions.py. */
 #ifndef FLAOT_KERNELS_VMATH_H
 #define FLAOT_KERNELS_VMATH_H
 #include "common/simd.h"
