@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flaot.errors import FlaotError
+from flaot.hcd.host import features as cpu_features
 from tests.models.check import agree, compiled, run
 from tests.models.manifest import folder, models
 
@@ -29,6 +30,14 @@ def test_there_are_25_of_them() -> None:
 def test_agrees_on_host(name: str) -> None:
     model = models()[name]
     agree(model.path, compiled(model.path, "host", model.shapes), model.feeds())
+
+
+@pytest.mark.skipif("avx2" not in cpu_features(), reason="this CPU has no AVX2")
+@pytest.mark.skipif("avx512f" not in cpu_features(), reason="host is the AVX2 chip already")
+@pytest.mark.parametrize("name", marked("x86_64_avx2"))
+def test_agrees_on_avx2(name: str) -> None:
+    model = models()[name]
+    agree(model.path, compiled(model.path, "x86_64_avx2", model.shapes), model.feeds())
 
 
 @pytest.mark.parametrize("name", marked("generic_cpu"))
