@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from flaot.cli import console
+from flaot.cli import console, progress
 from flaot.cli.options import json_option, shapes
 from flaot.errors import FlaotError, ProblemList, UsageError, printable
 from flaot.files import check_output, write_file
@@ -50,16 +50,24 @@ def command(
     dumps = _dumps(dump, model, as_json)
 
     from flaot.hcd import load_hcd
-    from flaot.pipeline import Options, compile_model
+    from flaot.pipeline import STAGES, Options, compile_model
 
     chip = load_hcd(hcd)
     for sentence in chip.warnings:
         console.err(f"flaot: warning: {sentence}")
-    options = Options(shapes=bindings, precision=precision, observe=dumps)
-    try:
-        compiled = compile_model(model, chip, options) if after is None else _go_on(model, chip, options, after)
-    except FlaotError as e:
-        raise _located(e, printable(model, 300)) from e.__cause__
+    names = (*STAGES, "schedule and write")
+    with progress.bar(len(names), as_json) as begin_part:
+
+        def observe(stage: str, graph: Any) -> None:
+            dumps(stage, graph)
+            begin_part(names[names.index(stage) + 1])
+
+        begin_part(names[0])
+        options = Options(shapes=bindings, precision=precision, observe=observe)
+        try:
+            compiled = compile_model(model, chip, options) if after is None else _go_on(model, chip, options, after)
+        except FlaotError as e:
+            raise _located(e, printable(model, 300)) from e.__cause__
     write_file(target, compiled.plan)
     document = {"plan": target, "chip": chip.name, "seconds": round(time.perf_counter() - begin, 3), **compiled.report}
     console.document(document) if as_json else _show(model, document)

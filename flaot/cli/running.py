@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flaot.cli import console
+from flaot.cli import console, progress
 from flaot.cli.pairs import pairs
 from flaot.files import check_output, write_file
 
@@ -33,7 +33,8 @@ def run_plan(
 
     session = LeanSession(plan, threads)
     feeds = load_feeds(session.inputs, inputs, files, seed)
-    results, seconds, steps = session.run(feeds, repeat, profile)
+    with progress.counter("run", repeat, as_json) as done:
+        results, seconds, steps = session.run(feeds, repeat, profile, done)
     if outputs is not None:
         from flaot.runtime.npy import to_npz
 

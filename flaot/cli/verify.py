@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from flaot.cli import console
+from flaot.cli import console, progress
 from flaot.cli.options import input_options, json_option, pairs, thread_option
 from flaot.errors import CheckFailed
 
@@ -32,7 +32,8 @@ def command(
 
     from flaot.verify import verify_files
 
-    result = verify_files(plan, model, inputs, files, seed=seed, layers=layers, threads=threads)
+    with progress.spinner("running the plan and onnxruntime on the same inputs", as_json):
+        result = verify_files(plan, model, inputs, files, seed=seed, layers=layers, threads=threads)
     document = result.to_json()
     if as_json:
         console.document(document)

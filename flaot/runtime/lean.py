@@ -7,7 +7,7 @@ import mmap
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flaot.errors import FileSystemError, InternalError, LimitError, PlanError, RunInputError, printable
@@ -45,8 +45,13 @@ class LeanSession:
         self.outputs: list[LeanPort] = self._plan.outputs
         self._context = self._start(threads)
 
-    def run(self, feeds: Mapping[str, Array], repeat: int = 1, profile: bool = False) -> tuple[dict[str, Array], list[float], list[Any]]:
-        """Outputs by name, the seconds of every run, and with ``profile`` one record per step with its mean time."""
+    def run(
+        self, feeds: Mapping[str, Array], repeat: int = 1, profile: bool = False, done: Callable[[int], None] = lambda runs: None
+    ) -> tuple[dict[str, Array], list[float], list[Any]]:
+        """Outputs by name, the seconds of every run, and with ``profile`` one record per step with its mean time.
+
+        ``done`` is told after each run how many there have been.
+        """
         ports = [Memory(p.nbytes) for p in (*self.inputs, *self.outputs)]
         for port, memory in zip(self.inputs, ports, strict=False):
             memory.map[: port.nbytes] = feeds[port.name].data
@@ -59,6 +64,7 @@ class LeanSession:
             seconds.append(time.perf_counter() - begin)
             if status != OK:
                 raise self._failed(status)
+            done(len(seconds))
         results = {p.name: Array(p.dtype, p.shape, m.bytes()) for p, m in zip(self.outputs, ports[len(self.inputs) :], strict=True)}
         return results, seconds, self._steps(times, repeat) if profile else []
 
