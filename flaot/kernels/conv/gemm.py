@@ -17,6 +17,9 @@ CONV_GEMM = Kernel(
 SHORT_RUN = 3.0
 """Nanoseconds a pixel loses per tap when the tap has fewer than 16 channels: its pointers cost more than its products."""
 
+NARROW = 1.6
+"""Factor on products when one vector holds all output channels: loads bound the kernel."""
+
 POINTERS = 16_384
 """Most entries of a block's pointer table."""
 
@@ -39,7 +42,8 @@ class GemmWay(Implementation):
         padded = packing.round_up(s.oc // s.group, lanes(variant)) * s.group
         products = s.pixels * s.taps * (s.ic // s.group) * padded
         short = SHORT_RUN * s.pixels * s.taps if s.taps > 1 and s.ic // s.group < 16 else 0
-        return 2 * products / RATE[variant] + short + 4 * s.pixels * (s.taps + s.group) + 500
+        narrow = NARROW if s.oc // s.group <= lanes(variant) else 1.0
+        return 2 * products * narrow / RATE[variant] + short + 4 * s.pixels * (s.taps + s.group) + 500
 
     def lower(self, node: Node, b: Builder) -> None:
         s, w = shape_of(node), data(node, 1)

@@ -103,6 +103,7 @@ fl_status fl_conv_stem_f32_check(const fl_call *c) {
   if (c->params_size != sizeof *p || (p->vl != 8 && p->vl != 16) || p->residual != 0 || p->act < 0 || p->act >= FL_ACT_COUNT) return FL_PLAN_PARAMS;
   if (c->n_out != 1 || c->n_in != 3u + (p->act == FL_ACT_PRELU)) return FL_PLAN_PARAMS;
   const fl_tensor *x = c->t[0], *w = c->t[1], *y = c->t[c->n_in];
+  if (p->last >> 1 != 0 || (p->last && !channels_last(x))) return FL_PLAN_PARAMS;
   if (x->dtype != FL_F32 || !channels_last(y) || x->rank != y->rank || x->dims[0] != y->dims[0] || !countable(x)) return FL_PLAN_PARAMS;
   if (!window_fits(y, p->strides, p->pads, p->dilations, p->ksize) || p->dilations[1] != 1) return FL_PLAN_PARAMS;
   image o = image_of(y);

@@ -1,6 +1,7 @@
-/* First convolution: few input channels in planes (NCHW), output channels last.
-   A band of input rows is copied once with its padding; then every output pixel is regular: tap (c, ky) is a run of kernel-width
-   neighbours, so weights keep the model's order and no pointer table per tap is needed. */
+/* Convolution with few input channels, output channels last. A band of input rows is copied once with its padding; then every output
+   pixel is regular and no pointer table per tap is needed. The sum is over long runs:
+   planes (NCHW, a first layer): tap (c, ky) is a run of kernel-width neighbours, weights in the model's order;
+   `last` (channels last): tap ky is a run of kernel width times channels. */
 #include "conv/image.h"
 #include "conv/vec_act.h"
 #include "conv/vec_strip.h"
@@ -45,8 +46,8 @@ typedef struct stem {
   const stem_params *p;
   image x, y;
   const float *px, *w, *bias, *slope;
-  float *py, *copy;                 /* [channel][row of band][column with padding] */
-  int64_t rows, columns, vectors;
+  float *py, *copy;                 /* [plane][row of band][column with padding][depth] */
+  int64_t planes, depth, rows, columns, vectors, taps, run; /* planes of the copy, floats per pixel in one */
   const float **base;
   int64_t *ypix, *offsets;
 } stem;
@@ -60,48 +61,50 @@ static stem stem_describe(const fl_call *c) {
   int64_t pixels = p->band * s.y.w;
   s.base = c->scratch, s.ypix = (int64_t *)(s.base + pixels), s.offsets = s.ypix + pixels;
   s.copy = (float *)(s.offsets + s.x.c * p->ksize[0]);
-  for (int64_t q = 0, ch = 0; ch < s.x.c; ch++)
-    for (int64_t ky = 0; ky < p->ksize[0]; ky++) s.offsets[q++] = (ch * s.rows + ky * p->dilations[0]) * s.columns;
+  s.planes = p->last ? 1 : s.x.c, s.depth = p->last ? s.x.c : 1, s.taps = s.planes * p->ksize[0], s.run = s.depth * p->ksize[1];
+  for (int64_t q = 0; q < s.taps; q++)
+    s.offsets[q] = (q / p->ksize[0] * s.rows + q % p->ksize[0] * p->dilations[0]) * s.columns * s.depth;
   return s;
 }
 
-/* One row of one channel, zero outside the image. */
-static void stem_row(const float *x, int64_t sw, int64_t w, int64_t pad, int64_t columns, float *restrict out) {
+/* One row of w pixels of `depth` floats, sw floats apart, zero outside the image. */
+static void stem_row(const float *x, int64_t sw, int64_t w, int64_t depth, int64_t pad, int64_t columns, float *restrict out) {
   int64_t from = pad < columns ? pad : columns, to = pad + w < columns ? pad + w : columns;
-  for (int64_t i = 0; i < from; i++) out[i] = 0.0f;
-  if (sw == 1)
-    for (int64_t i = from; i < to; i++) out[i] = x[i - pad];
+  for (int64_t i = 0; i < from * depth; i++) out[i] = 0.0f;
+  if (sw == depth)
+    for (int64_t i = from * depth; i < to * depth; i++) out[i] = x[i - pad * depth];
   else
-    for (int64_t i = from; i < to; i++) out[i] = x[(i - pad) * sw];
-  for (int64_t i = to; i < columns; i++) out[i] = 0.0f;
+    for (int64_t i = from; i < to; i++)
+      for (int64_t c = 0; c < depth; c++) out[i * depth + c] = x[(i - pad) * sw + c];
+  for (int64_t i = to * depth; i < columns * depth; i++) out[i] = 0.0f;
 }
 
 /* Copies what output rows oy.. of image b read, and locates their n pixels. */
 static void stem_band(const stem *s, int64_t b, int64_t oy, int64_t n) {
   const stem_params *p = s->p;
-  for (int64_t c = 0; c < s->x.c; c++)
+  for (int64_t c = 0; c < s->planes; c++)
     for (int64_t r = 0; r < s->rows; r++) {
       int64_t iy = oy * p->strides[0] - p->pads[0] + r;
       bool inside = iy >= 0 && iy < s->x.h;
       const float *row = inside ? s->px + b * s->x.sn + c * s->x.sc + iy * s->x.sh : NULL;
-      stem_row(row, s->x.sw, inside ? s->x.w : 0, p->pads[1], s->columns, s->copy + (c * s->rows + r) * s->columns);
+      float *out = s->copy + (c * s->rows + r) * s->columns * s->depth;
+      stem_row(row, s->x.sw, inside ? s->x.w : 0, s->depth, p->pads[1], s->columns, out);
     }
   for (int64_t i = 0; i < n; i++) {
     int64_t y = i / s->y.w, x = i % s->y.w;
-    s->base[i] = s->copy + y * p->strides[0] * s->columns + x * p->strides[1];
+    s->base[i] = s->copy + (y * p->strides[0] * s->columns + x * p->strides[1]) * s->depth;
     s->ypix[i] = b * s->y.sn + (oy + y) * s->y.sh + x * s->y.sw;
   }
 }
 
 static void stem_multiply(const stem *s, int64_t n) {
   const stem_params *p = s->p;
-  int64_t taps = s->x.c * p->ksize[0];
   for (int64_t v = 0; v < s->vectors;) {
     int vectors = panel_vectors(FL_VL, s->vectors - v);
     int64_t width = vectors * FL_VL, o = v * FL_VL, left = s->y.c - o;
     strip t = {
-      .rows = (const float *const *)s->base, .offsets = s->offsets, .taps = taps, .run = p->ksize[1],
-      .w = s->w + o * taps * p->ksize[1], .wtap = p->ksize[1] * width, .bias = s->bias + o, .y = s->py + o, .ypix = s->ypix, .rpix = s->ypix,
+      .rows = (const float *const *)s->base, .offsets = s->offsets, .taps = s->taps, .run = s->run,
+      .w = s->w + o * s->taps * s->run, .wtap = s->run * width, .bias = s->bias + o, .y = s->py + o, .ypix = s->ypix, .rpix = s->ypix,
       .lo = p->alpha, .hi = p->beta, .clamp = p->act == FL_ACT_CLAMP, .tail = left >= width ? FL_VL : (int)(left - width + FL_VL),
     };
     if (t.run == 3 || t.run == 7)

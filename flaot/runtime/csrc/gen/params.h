@@ -73,6 +73,7 @@ typedef struct fl_conv_stem_f32_params {
   int32_t pads[2];
   int32_t dilations[2];
   int32_t band;
+  int32_t last;
   int32_t residual;
   int32_t act;
   float alpha;
