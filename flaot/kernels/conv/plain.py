@@ -19,6 +19,9 @@ CONV = Kernel(
 OFFSETS_PER_TAP = 17 * 8
 """Bytes of scratch the kernel takes per kernel tap."""
 
+FEW = 4.0
+"""Factor on operations when a group has fewer output channels than the kernel computes together."""
+
 
 def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
     return (fill,) * (3 - len(values)) + values
@@ -32,7 +35,10 @@ class PlainWay(Implementation):
         return None if dtype is DType.float32 else f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
 
     def cost(self, node: Node, chip: CpuChip) -> float:
-        return node.op.cost(node.input_types, node.output_types).flops / RATE["generic"]
+        op = node.op
+        assert isinstance(op, Conv)
+        few = FEW if node.outputs[0].type.shape[1] // op.group < 4 else 1.0
+        return op.cost(node.input_types, node.output_types).flops * few / RATE["generic"]
 
     def in_place(self, node: Node) -> tuple[int, ...]:
         return (3,)
