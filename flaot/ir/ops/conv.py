@@ -81,7 +81,7 @@ class Conv(Op):
 
     def tolerance(self, inputs: Sequence[TensorType | None]) -> Tolerance:
         """Errors grow with the products summed per output. The bound covers Winograd F(4x4), whose error is at most
-        2.5 times that of direct float32 summation (see docs/kernels.md)."""
+        2.5 times that of direct float32 summation (see flaot/kernels/conv/winograd.py)."""
         assert inputs[1] is not None
         return Tolerance(length=math.prod(inputs[1].shape[1:]))
 
