@@ -30,6 +30,18 @@ def test_float(chip: str, kind: type[_Reduce]) -> None:
 
 
 @pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("last", [2, 3, 5])
+def test_a_few_neighbours(chip: str, last: int) -> None:
+    """Many short runs, one of them with a NaN, which every kind passes on."""
+    x = np.random.default_rng(3).normal(size=(3, 301, last)).astype(np.float32)
+    x[1, 7, last - 1] = np.nan
+    for kind, numpy in ((ReduceMax, np.max), (ReduceMin, np.min), (ReduceSum, np.sum), (ReduceMean, np.mean)):
+        for keepdims in (True, False):
+            (got,) = evaluate(kind((2,), keepdims), [x], CHIPS[chip], parts=2)
+            np.testing.assert_allclose(got, numpy(x, axis=2, keepdims=keepdims), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("dtype", ["int32", "int64", "int8", "uint8"])
 @pytest.mark.parametrize("kind", [ReduceSum, ReduceMax, ReduceMin])
 def test_integers(chip: str, dtype: str, kind: type[_Reduce]) -> None:

@@ -1,5 +1,5 @@
-/* reduce of float32 where x has a contiguous axis: reduced along it, or four vectors of outputs side by side; sums, extremes and what
-   follows from them. Other kinds, types and strides take the portable code.
+/* reduce of float32 where x has a contiguous axis: reduced along it, or four vectors of outputs side by side, or many outputs of a few
+   neighbours each; sums, extremes and what follows from them. Other kinds, types and strides take the portable code.
    Sums: at most 256 numbers per lane, then on in float64 (along an axis) or in a second level of lanes (side by side). */
 #include "common/vmath.h"
 #include "flaot/kernel.h"
@@ -10,7 +10,8 @@ fl_status fl_reduce_generic(const fl_call *c);
 
 typedef struct axes { unsigned rank; int64_t n, dims[FL_MAX_RANK], xs[FL_MAX_RANK], ys[FL_MAX_RANK]; } axes;
 
-typedef struct plan { axes kept, reduced; int64_t run, columns; } plan; /* one of run (reduced) and columns (kept) is not 0 */
+/* One of run (reduced) and columns (kept) is not 0; few outputs lie xs and ys floats apart when the run is shorter than a vector. */
+typedef struct plan { axes kept, reduced; int64_t run, columns, few, xs, ys; } plan;
 
 static void axes_push(axes *a, int64_t d, int64_t xs, int64_t ys) {
   if (a->rank && a->xs[a->rank - 1] == xs * d && a->ys[a->rank - 1] == ys * d) { /* joins the axis outside it */
@@ -43,6 +44,11 @@ static bool plan_of(const fl_call *c, plan *p) {
   }
   p->run = axes_take(&p->reduced, false);
   p->columns = p->run ? 0 : axes_take(&p->kept, true);
+  if (p->run && p->run < FL_VL && p->reduced.rank == 0 && p->kept.rank > 0) {
+    unsigned i = --p->kept.rank;
+    p->few = p->kept.dims[i], p->xs = p->kept.xs[i], p->ys = p->kept.ys[i], p->kept.n /= p->few;
+    return true;
+  }
   return p->reduced.rank + (p->run > 0) > 0 && (p->run >= FL_VL || p->columns >= 4);
 }
 
@@ -123,7 +129,7 @@ FL_INLINE void beside(const int how, const int NV, const float *x, const axes *o
   }
 }
 
-typedef struct job { const float *x; float *y; const axes *outer; int64_t n; int kind; float count; } job;
+typedef struct job { const float *x; float *y; const axes *outer; int64_t n, few, xs, ys; int kind; float count; } job;
 
 FL_INLINE void do_along(const int how, const job *b) { *b->y = finish(b->kind, along(how, b->x, b->outer, b->n), b->count); }
 
@@ -147,18 +153,36 @@ FL_INLINE void do_beside(const int how, const job *b) {
   }
 }
 
+FL_INLINE float few(const int how, const float *x, int64_t n) {
+  double total = 0;
+  float best = how == TAKE_MAX ? -__builtin_inff() : __builtin_inff();
+  bool bad = false;
+  for (int64_t i = 0; i < n; i++) {
+    bad |= x[i] != x[i];
+    if (how >= TAKE_MAX) best = (how == TAKE_MAX ? x[i] > best : x[i] < best) ? x[i] : best;
+    else total += (double)(how == TAKE_ABS ? __builtin_fabsf(x[i]) : how == TAKE_SQUARE ? x[i] * x[i] : x[i]);
+  }
+  return how < TAKE_MAX ? (float)total : bad ? __builtin_nanf("") : best;
+}
+
+FL_INLINE void do_few(const int how, const job *b) {
+  for (int64_t i = 0; i < b->few; i++) b->y[i * b->ys] = finish(b->kind, few(how, b->x + i * b->xs, b->n), b->count);
+}
+
 #define FL_TAKES(NAME, HOW)                                           \
   FL_NOINLINE void along_##NAME(const job *b) { do_along(HOW, b); }   \
-  FL_NOINLINE void beside_##NAME(const job *b) { do_beside(HOW, b); }
+  FL_NOINLINE void beside_##NAME(const job *b) { do_beside(HOW, b); } \
+  FL_NOINLINE void few_##NAME(const job *b) { do_few(HOW, b); }
 FL_TAKES(sum, TAKE_SUM)
 FL_TAKES(abs, TAKE_ABS)
 FL_TAKES(square, TAKE_SQUARE)
 FL_TAKES(max, TAKE_MAX)
 FL_TAKES(min, TAKE_MIN)
 
-static void (*const takes[KINDS][2])(const job *) = {
-  [SUM] = {along_sum, beside_sum}, [MEAN] = {along_sum, beside_sum}, [MAX] = {along_max, beside_max}, [MIN] = {along_min, beside_min},
-  [L1] = {along_abs, beside_abs}, [L2] = {along_square, beside_square}, [SUM_SQUARE] = {along_square, beside_square},
+#define FL_ROW(NAME) {along_##NAME, beside_##NAME, few_##NAME}
+static void (*const takes[KINDS][3])(const job *) = {
+  [SUM] = FL_ROW(sum), [MEAN] = FL_ROW(sum), [MAX] = FL_ROW(max), [MIN] = FL_ROW(min),
+  [L1] = FL_ROW(abs), [L2] = FL_ROW(square), [SUM_SQUARE] = FL_ROW(square),
 };
 
 static fl_status reduce_run(const fl_call *c) {
@@ -166,11 +190,13 @@ static fl_status reduce_run(const fl_call *c) {
   plan p = {.run = 0};
   if (c->t[0]->dtype != FL_F32 || !takes[params->kind][0] || !plan_of(c, &p)) return fl_reduce_generic(c);
   int64_t blocks = 1, width = p.columns, total = p.kept.n;
-  if (p.columns) { /* wide rows are cut so that threads have something to share */
+  if (p.few) { /* long rows are cut so that threads have something to share */
+    blocks = p.few >= 256 ? c->parts : 1, width = (p.few + blocks - 1) / blocks, total *= blocks;
+  } else if (p.columns) {
     blocks = p.columns >= 256 ? c->parts : 1, width = (p.columns + blocks - 1) / blocks, width = (width + FL_VL - 1) / FL_VL * FL_VL;
     total *= blocks;
   }
-  job b = {.outer = &p.reduced, .n = p.run, .kind = params->kind, .count = (float)(p.reduced.n * (p.run ? p.run : 1))};
+  job b = {.outer = &p.reduced, .n = p.run, .xs = p.xs, .ys = p.ys, .kind = params->kind, .count = (float)(p.reduced.n * (p.run ? p.run : 1))};
   for (int64_t r = fl_split(total, c->part, c->parts), end = fl_split(total, c->part + 1, c->parts); r < end; r++) {
     int64_t yo = 0, xo = axes_at(&p.kept, r / blocks, &yo), first = r % blocks * width;
     b.x = (const float *)c->p[0] + xo, b.y = (float *)c->p[1] + yo;
@@ -178,7 +204,11 @@ static fl_status reduce_run(const fl_call *c) {
       if (first >= p.columns) continue;
       b.x += first, b.y += first, b.n = p.columns - first < width ? p.columns - first : width;
     }
-    takes[params->kind][p.columns > 0](&b);
+    if (p.few) {
+      if (first >= p.few) continue;
+      b.x += first * p.xs, b.y += first * p.ys, b.few = p.few - first < width ? p.few - first : width;
+    }
+    takes[params->kind][p.few ? 2 : p.columns > 0](&b);
   }
   return FL_OK;
 }
