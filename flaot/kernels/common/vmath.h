@@ -4,6 +4,8 @@
 #define FLAOT_KERNELS_VMATH_H
 #include "common/simd.h"
 
+typedef uint32_t vu __attribute__((vector_size(4 * FL_VL))); /* bits of NaN may wrap */
+
 FL_INLINE vf v_exp_core(vf x, vi *n) { /* e^x = result * 2^n */
   vf t = x * 1.44269504f + 12582912.0f, k = t - 12582912.0f; /* 1.5 * 2^23: adding it rounds to the nearest even integer */
   vf r = x - k * 0.693359375f;
@@ -17,13 +19,13 @@ FL_INLINE vf v_exp_core(vf x, vi *n) { /* e^x = result * 2^n */
 FL_INLINE vf v_exp(vf x) {
   vi n;
   vf y = v_exp_core(v_clamp(x, v_set(-87.6f), v_set(88.8f)), &n);
-  return y * 2.0f * (vf)((n + 126) << 23); /* 2^(n-1): n = 128 must reach infinity */
+  return y * 2.0f * (vf)((vu)(n + 126) << 23); /* 2^(n-1): n = 128 must reach infinity */
 }
 
 FL_INLINE vf v_exp_neg(vf x) { /* x <= 0, as in softmax; exactly 0 below -87 */
   vi n;
   vf y = v_exp_core(v_max(v_set(-87.0f), x), &n);
-  return v_select(x < -87.0f, (vf){0}, (vf)((vi)y + (n << 23)));
+  return v_select(x < -87.0f, (vf){0}, (vf)((vu)y + ((vu)n << 23)));
 }
 
 FL_INLINE vf v_sigmoid(vf x) { return 1.0f / (1.0f + v_exp(-x)); }
@@ -48,7 +50,7 @@ FL_INLINE vf v_erf(vf x) {
 }
 
 FL_INLINE vf v_log(vf x) { /* 0 -> -inf, negative or NaN -> NaN, inf -> inf; denormals count as 0 */
-  vi b = (vi)x - 0x3F3504F3, e = b >> 23; /* mantissa into [sqrt 1/2, sqrt 2) */
+  vi b = (vi)((vu)x - 0x3F3504F3u), e = b >> 23; /* mantissa into [sqrt 1/2, sqrt 2) */
   vf f = (vf)((b & 0x7FFFFF) + 0x3F3504F3) - 1.0f, n = __builtin_convertvector(e, vf), s = f * f;
   vf q = 0.0674663864f * f - 0.116756513f;
   q = q * f + 0.118881632f; q = q * f - 0.124055893f; q = q * f + 0.142195525f; q = q * f - 0.166679961f;
