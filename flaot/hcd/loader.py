@@ -63,7 +63,7 @@ def load(data: bytes, source: str) -> Hcd:
     try:
         stated = Schema.model_validate(_tuples(tree.plain()))
     except pydantic.ValidationError as e:
-        raise together([_located(tree, _field_problem(error, tree)) for error in e.errors()]) from None
+        raise together([_located(tree, _field_problem(error)) for error in e.errors()]) from None
     found = findings(stated)
     problems = [f for f in found if not f.warning]
     if problems:
@@ -92,7 +92,7 @@ def _located(tree: Tree, finding: Finding) -> HcdError:
     return HcdError(what, where=str(found.place if finding.on_value else found.key_place), hint=finding.hint)
 
 
-def _field_problem(error: Any, tree: Tree) -> Finding:
+def _field_problem(error: Any) -> Finding:
     """One of pydantic's errors in flaot's words."""
     path: Path_ = error["loc"]
     kind, context = error["type"], error.get("ctx", {})

@@ -26,6 +26,9 @@ from flaot.plan.program import View
 VARIANTS = ("generic", "avx2", "avx512")
 """Instruction-set variants, slowest first; a chip's HCD says which it runs."""
 
+LANES = {"avx2": 8, "avx512": 16}
+"""Floats per vector of a variant."""
+
 
 @dataclass(frozen=True)
 class Param:
@@ -183,6 +186,12 @@ IMPLEMENTATIONS: dict[type[Op], list[Implementation]] = {}
 def candidates(op: Op) -> list[Implementation]:
     """Every implementation declared for the op's class or a base of it."""
     return [i for cls in type(op).__mro__ if issubclass(cls, Op) for i in IMPLEMENTATIONS.get(cls, ())]
+
+
+def float32_only(node: Node) -> str | None:
+    """What :meth:`Implementation.reject` says of a node whose first output is of another dtype."""
+    dtype = node.outputs[0].type.dtype
+    return None if dtype is DType.float32 else f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
 
 
 def load_all() -> None:

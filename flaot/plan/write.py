@@ -14,11 +14,6 @@ from flaot.plan.program import Buffer, DeviceRecord, Port, Program, Space, Step,
 from flaot.version import VERSION
 
 
-def isa_bits(variants: tuple[str, ...]) -> int:
-    """The ISA bits of a set of kernel variants."""
-    return sum({fields.ISA_BITS[v] for v in variants})
-
-
 def write_plan(program: Program, *, model_digest: bytes = bytes(32), hcd_digest: bytes = bytes(32), device: DeviceRecord) -> bytes:
     """Serializes a program whose arena buffers have offsets. The digests are 32 bytes; zeros mean unknown.
 

@@ -18,10 +18,9 @@ INTS: frozenset[DType] = frozenset(d for d in DType if not d.is_float and d is n
 NUMBERS: frozenset[DType] = FLOATS | INTS
 BOOL: frozenset[DType] = frozenset({DType.bool})
 SIGNED: frozenset[DType] = frozenset(d for d in NUMBERS if d.is_signed)
-UNSIGNED: frozenset[DType] = NUMBERS - SIGNED
 
 
-def broadcast(op: Op, inputs: Sequence[TensorType]) -> tuple[int, ...]:
+def broadcast(inputs: Sequence[TensorType]) -> tuple[int, ...]:
     """The common shape of the inputs; OpTypeError when there is none."""
     try:
         return broadcast_shapes(*(t.shape for t in inputs))
@@ -46,7 +45,7 @@ class _Elementwise(Op):
     def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
         given = [t for t in inputs if t is not None]
         require(len(given) == self.arity, f"{len(given)} inputs; {self.name} takes {self.arity}")
-        return (TensorType(self.result(given), broadcast(self, given)),)
+        return (TensorType(self.result(given), broadcast(given)),)
 
     def result(self, inputs: Sequence[TensorType]) -> DType:
         """The output's element type; raises OpTypeError for inputs of wrong types."""

@@ -22,7 +22,7 @@ class FusedMap(Op):
     def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
         given = [t for t in inputs if t is not None]
         require(len(given) == len(inputs) > 0 and len(self.steps) > 0, "FusedMap needs inputs and steps")
-        return (TensorType(self.types([t.dtype for t in given])[-1], broadcast(self, given)),)
+        return (TensorType(self.types([t.dtype for t in given])[-1], broadcast(given)),)
 
     def types(self, inputs: Sequence[DType]) -> list[DType]:
         """Element types of the inputs and of every step's result."""

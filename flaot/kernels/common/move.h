@@ -31,11 +31,4 @@ static inline int64_t fl_index(const fl_tensor *t, const void *p, int64_t i, int
   return k >= 0 && k < n ? k : -1;
 }
 
-/* Element offset of row-major index i of a tensor. */
-static inline int64_t fl_offset(const fl_tensor *t, int64_t i) {
-  int64_t offset = 0;
-  for (unsigned a = t->rank; a-- > 0; i /= t->dims[a]) offset += i % t->dims[a] * t->strides[a];
-  return offset;
-}
-
 #endif

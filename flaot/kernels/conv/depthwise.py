@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Conv
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.conv import packing
 from flaot.kernels.conv.gemm import epilogue_views
-from flaot.kernels.conv.parts import EPILOGUE, RATE, WINDOW, Shape, data, epilogue, fastest, lanes, reject_vector, shape_of
+from flaot.kernels.conv.parts import EPILOGUE, RATE, WINDOW, Shape, data, epilogue, fastest, reject_vector, shape_of
 
 CONV_DW = Kernel("conv_dw_f32", params=(Param("vl"), *WINDOW, Param("band"), *EPILOGUE), variants=("avx2", "avx512"))
 """Inputs x, packed weights, bias, then residual and slope as flagged. ``band`` rows are computed tile column by tile column."""
@@ -37,12 +37,12 @@ class DepthwiseWay(Implementation):
 
     def cost(self, node: Node, chip: CpuChip) -> float:
         s, variant = shape_of(node), fastest(CONV_DW, chip)
-        return 2 * s.pixels * s.taps * packing.round_up(s.oc, lanes(variant)) / (0.4 * RATE[variant]) + 300
+        return 2 * s.pixels * s.taps * packing.round_up(s.oc, LANES[variant]) / (0.4 * RATE[variant]) + 300
 
     def lower(self, node: Node, b: Builder) -> None:
         s, w = shape_of(node), data(node, 1)
         assert w is not None
-        vl = lanes(b.variant(CONV_DW))
+        vl = LANES[b.variant(CONV_DW)]
         inputs = [
             b.view(node.inputs[0]), b.constant(packing.depthwise_weights(w, vl)),
             b.constant(packing.vector(data(node, 2), s.oc, 1, vl)), *epilogue_views(node, b, s, vl, 1),

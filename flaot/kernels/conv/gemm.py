@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Conv
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.conv import packing
-from flaot.kernels.conv.parts import EPILOGUE, RATE, WINDOW, Shape, data, epilogue, fastest, lanes, reject_vector, shape_of
+from flaot.kernels.conv.parts import EPILOGUE, RATE, WINDOW, Shape, data, epilogue, fastest, reject_vector, shape_of
 from flaot.plan.program import View
 
 CONV_GEMM = Kernel(
@@ -39,16 +39,16 @@ class GemmWay(Implementation):
 
     def cost(self, node: Node, chip: CpuChip) -> float:
         s, variant = shape_of(node), fastest(CONV_GEMM, chip)
-        padded = packing.round_up(s.oc // s.group, lanes(variant)) * s.group
+        padded = packing.round_up(s.oc // s.group, LANES[variant]) * s.group
         products = s.pixels * s.taps * (s.ic // s.group) * padded
         short = SHORT_RUN * s.pixels * s.taps if s.taps > 1 and s.ic // s.group < 16 else 0
-        narrow = NARROW if s.oc // s.group <= lanes(variant) else 1.0
+        narrow = NARROW if s.oc // s.group <= LANES[variant] else 1.0
         return 2 * products * narrow / RATE[variant] + short + 4 * s.pixels * (s.taps + s.group) + 500
 
     def lower(self, node: Node, b: Builder) -> None:
         s, w = shape_of(node), data(node, 1)
         assert w is not None
-        vl = lanes(b.variant(CONV_GEMM))
+        vl = LANES[b.variant(CONV_GEMM)]
         mc = block(s)
         inputs = [
             b.view(node.inputs[0]), b.constant(packing.gemm_weights(w, s.group, vl)),

@@ -10,8 +10,7 @@ import numpy as np
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Act, Conv, FusedConv
-from flaot.ir.types import DType
-from flaot.kernels.base import CpuChip, Kernel, Param
+from flaot.kernels.base import CpuChip, Kernel, Param, float32_only
 
 EPILOGUE = (Param("residual"), Param("act"), Param("alpha", "f32"), Param("beta", "f32"))
 """Last parameters of every vector kernel; see FusedConv."""
@@ -80,19 +79,14 @@ def data(node: Node, slot: int) -> np.ndarray | None:
 
 def reject_vector(node: Node) -> str | None:
     """Why no vector kernel fits the node, or None."""
-    dtype, rank = node.outputs[0].type.dtype, node.outputs[0].type.rank
-    if dtype is not DType.float32:
-        return f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
+    reason, rank = float32_only(node), node.outputs[0].type.rank
+    if reason is not None:
+        return reason
     if rank > 4:
         return f"{rank - 2} spatial axes; the vector kernels take 1 or 2"
     if any(v is not None and v.data is None for v in (node.inputs[1], *node.inputs[2:3], *node.inputs[4:])):
         return "weights, bias or slopes are not constant; the vector kernels pack them at compile time"
     return None
-
-
-def lanes(variant: str) -> int:
-    """Floats per vector of a kernel variant."""
-    return 16 if variant == "avx512" else 8
 
 
 def fastest(kernel: Kernel, chip: CpuChip) -> str:

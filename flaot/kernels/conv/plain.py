@@ -6,8 +6,8 @@ import math
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Conv
-from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, float32_only
+from flaot.kernels.common.axes import three
 from flaot.kernels.conv.parts import EPILOGUE, RATE, epilogue
 
 CONV = Kernel(
@@ -23,16 +23,11 @@ FEW = 4.0
 """Factor on operations when a group has fewer output channels than the kernel computes together."""
 
 
-def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
-    return (fill,) * (3 - len(values)) + values
-
-
 class PlainWay(Implementation):
     op = Conv
 
     def reject(self, node: Node, chip: CpuChip) -> str | None:
-        dtype = node.outputs[0].type.dtype
-        return None if dtype is DType.float32 else f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
+        return float32_only(node)
 
     def cost(self, node: Node, chip: CpuChip) -> float:
         op = node.op
@@ -51,6 +46,6 @@ class PlainWay(Implementation):
             CONV, [b.view(v) for v in node.inputs if v is not None], [b.view(node.outputs[0])],
             scratch=math.prod(w.type.shape[2:]) * OFFSETS_PER_TAP,
             parallel=op.cost(node.input_types, node.output_types).flops > 500_000,
-            strides=_three(op.strides, 1), pads=_three(op.pads[:n], 0), dilations=_three(op.dilations, 1), group=op.group,
+            strides=three(op.strides, 1), pads=three(op.pads[:n], 0), dilations=three(op.dilations, 1), group=op.group,
             bias=int(len(node.inputs) > 2 and node.inputs[2] is not None), **epilogue(node),
         )

@@ -6,10 +6,10 @@ import numpy as np
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Conv
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.conv import packing
 from flaot.kernels.conv.gemm import NARROW, epilogue_views, parallel
-from flaot.kernels.conv.parts import EPILOGUE, RATE, WINDOW, Shape, data, epilogue, fastest, lanes, reject_vector, shape_of
+from flaot.kernels.conv.parts import EPILOGUE, RATE, WINDOW, Shape, data, epilogue, fastest, reject_vector, shape_of
 
 CONV_STEM = Kernel("conv_stem_f32", params=(Param("vl"), *WINDOW, Param("band"), Param("last"), *EPILOGUE), variants=("avx2", "avx512"))
 """Inputs x, packed weights, bias, then slope as flagged; residual is 0. ``band`` output rows are computed at a time.
@@ -45,7 +45,7 @@ class _Rows(Implementation):
     def lower(self, node: Node, b: Builder) -> None:
         s, w = shape_of(node), data(node, 1)
         assert w is not None
-        vl, rows = lanes(b.variant(CONV_STEM)), band(s)
+        vl, rows = LANES[b.variant(CONV_STEM)], band(s)
         columns = (s.out[1] - 1) * s.strides[1] + s.kernel[1]
         inputs = [
             b.view(node.inputs[0]), b.constant(packing.panel_pack(self.weights(w), vl)),
@@ -81,8 +81,8 @@ class StemWay(_Rows):
 
     def cost(self, node: Node, chip: CpuChip) -> float:
         s, variant = shape_of(node), fastest(CONV_STEM, chip)
-        products = s.pixels * s.taps * s.ic * packing.round_up(s.oc, lanes(variant))
-        narrow = NARROW if s.oc <= lanes(variant) else 1.0
+        products = s.pixels * s.taps * s.ic * packing.round_up(s.oc, LANES[variant])
+        narrow = NARROW if s.oc <= LANES[variant] else 1.0
         return 2 * products * narrow / (0.7 * RATE[variant]) + self.copied(s) + 500
 
     def weights(self, w: np.ndarray) -> np.ndarray:
@@ -97,8 +97,8 @@ class RowsWay(_Rows):
 
     def cost(self, node: Node, chip: CpuChip) -> float:
         s, variant = shape_of(node), fastest(CONV_STEM, chip)
-        products = s.pixels * s.taps * s.ic * packing.round_up(s.oc, lanes(variant))
-        narrow = NARROW if s.oc <= lanes(variant) else 1.0
+        products = s.pixels * s.taps * s.ic * packing.round_up(s.oc, LANES[variant])
+        narrow = NARROW if s.oc <= LANES[variant] else 1.0
         return 2 * products * narrow / (0.9 * RATE[variant]) + self.copied(s) + 800
 
     def weights(self, w: np.ndarray) -> np.ndarray:

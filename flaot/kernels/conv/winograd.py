@@ -10,10 +10,10 @@ import numpy as np
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Conv
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.conv import packing
 from flaot.kernels.conv.gemm import epilogue_views
-from flaot.kernels.conv.parts import EPILOGUE, RATE, Shape, data, epilogue, fastest, lanes, reject_vector, shape_of
+from flaot.kernels.conv.parts import EPILOGUE, RATE, Shape, data, epilogue, fastest, reject_vector, shape_of
 
 CONV_WINO = Kernel(
     "conv_wino_f32", params=(Param("vl"), Param("m"), Param("pads", count=2), Param("tiles"), *EPILOGUE), variants=("avx2", "avx512")
@@ -73,7 +73,7 @@ class _Winograd(Implementation):
 
     def cost(self, node: Node, chip: CpuChip) -> float:
         s, variant = shape_of(node), fastest(CONV_WINO, chip)
-        vl, points, tiles = lanes(variant), (self.m + 2) ** 2, tiles_of(s, self.m)
+        vl, points, tiles = LANES[variant], (self.m + 2) ** 2, tiles_of(s, self.m)
         padded = packing.round_up(s.oc, vl)
         blocks = -(-tiles // self.block(s))
         weights = 4 * points * s.ic * padded
@@ -89,7 +89,7 @@ class _Winograd(Implementation):
     def lower(self, node: Node, b: Builder) -> None:
         s, w = shape_of(node), data(node, 1)
         assert w is not None
-        vl, tiles = lanes(b.variant(CONV_WINO)), self.block(s)
+        vl, tiles = LANES[b.variant(CONV_WINO)], self.block(s)
         inputs = [
             b.view(node.inputs[0]), b.constant(transformed(w, self.m, vl)), b.constant(packing.vector(data(node, 2), s.oc, 1, vl)),
             *epilogue_views(node, b, s, vl, 1),

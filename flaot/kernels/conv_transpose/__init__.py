@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv_transpose import ConvTranspose
-from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
+from flaot.kernels.common.axes import three
 from flaot.kernels.conv_transpose import phases
 
 CONV_TRANSPOSE = Kernel(
@@ -13,16 +13,11 @@ CONV_TRANSPOSE = Kernel(
 )
 
 
-def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
-    return (fill,) * (3 - len(values)) + values
-
-
 class PlainWay(Implementation):
     op = ConvTranspose
 
     def reject(self, node: Node, chip: CpuChip) -> str | None:
-        dtype = node.outputs[0].type.dtype
-        return None if dtype is DType.float32 else f"ConvTranspose of {dtype.name}; the CPU kernels take float32"
+        return float32_only(node)
 
     def storage(self, node: Node) -> Storage:
         return Storage.either
@@ -37,7 +32,7 @@ class PlainWay(Implementation):
         b.step(
             CONV_TRANSPOSE, [b.view(v) for v in node.inputs if v is not None], [y],
             parallel=op.cost(node.input_types, node.output_types).flops > 500_000,
-            strides=_three(op.strides, 1), begins=_three(op.begins, 0), dilations=_three(op.dilations, 1), group=op.group,
+            strides=three(op.strides, 1), begins=three(op.begins, 0), dilations=three(op.dilations, 1), group=op.group,
         )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.grid_sample import MODES, PADDINGS, GridSample
-from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 
 GRID_SAMPLE = Kernel("grid_sample_f32", params=(Param("mode"), Param("padding"), Param("align_corners")))
 
@@ -14,8 +13,7 @@ class GridSampleWay(Implementation):
     op = GridSample
 
     def reject(self, node: Node, chip: CpuChip) -> str | None:
-        dtype = node.outputs[0].type.dtype
-        return None if dtype is DType.float32 else f"GridSample of {dtype.name}; the CPU kernels take float32"
+        return float32_only(node)
 
     def storage(self, node: Node) -> Storage:
         return Storage.either

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.lrn import LRN
-from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 
 LRN_F32 = Kernel("lrn_f32", params=(Param("size"), Param("alpha", "f32"), Param("beta", "f32"), Param("bias", "f32")))
 
@@ -14,8 +13,7 @@ class LrnWay(Implementation):
     op = LRN
 
     def reject(self, node: Node, chip: CpuChip) -> str | None:
-        dtype = node.outputs[0].type.dtype
-        return None if dtype is DType.float32 else f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
+        return float32_only(node)
 
     def storage(self, node: Node) -> Storage:
         return Storage.either

@@ -11,7 +11,7 @@ from flaot.ir.graph import Node, Value
 from flaot.ir.ops.conv import Act
 from flaot.ir.ops.matmul import Gemm, _Product
 from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param
+from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param
 from flaot.kernels.matmul.portable import Product, product
 from flaot.plan.program import View, normal_strides
 
@@ -23,7 +23,6 @@ GEMM = Kernel(
     ),
     variants=("avx2", "avx512"),
 )
-LANES = {"avx2": 8, "avx512": 16}
 HEIGHTS = {8: (8, 6, 4, 2), 16: (12, 12, 8, 6)}
 """Rows of a register tile for panels of 1, 2, 3 and 4 vectors."""
 

@@ -12,8 +12,7 @@ from flaot.ir.ops.norm import (
     RMSNormalization,
     _Norm,
 )
-from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 from flaot.plan.program import View
 
 NORM = Kernel(
@@ -42,12 +41,10 @@ class Normalise(Implementation):
     op = _Norm
 
     def reject(self, node: Node, chip: CpuChip) -> str | None:
-        x = node.outputs[0].type
-        if x.dtype is not DType.float32:
-            return f"{node.op.name} of {x.dtype.name}; the CPU kernels take float32"
-        if isinstance(node.op, GroupNormalization) and x.rank > 7:
-            return f"GroupNormalization of rank {x.rank}; the CPU kernels take up to 7"
-        return None
+        rank = node.outputs[0].type.rank
+        if isinstance(node.op, GroupNormalization) and rank > 7:
+            return float32_only(node) or f"GroupNormalization of rank {rank}; the CPU kernels take up to 7"
+        return float32_only(node)
 
     def storage(self, node: Node) -> Storage:
         return Storage.plain if isinstance(node.op, LayerNormalization) else Storage.either

@@ -10,6 +10,7 @@ from flaot.ir.graph import Node
 from flaot.ir.ops.pool import AveragePool, LpPool, MaxPool, _Pool
 from flaot.ir.types import DType
 from flaot.kernels.base import VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.common.axes import three
 
 _WINDOW = tuple(Param(name, count=3) for name in ("window", "stride", "dilation", "begin", "end"))
 POOL = Kernel("pool_f32", params=(Param("mode"), Param("include"), Param("p"), *_WINDOW), variants=VARIANTS)
@@ -20,14 +21,9 @@ MAX, MEAN, NORM = 0, 1, 2
 def _window(op: _Pool) -> dict[str, Any]:
     """The window as the kernels take it: three axes, outer ones of one element added."""
     n = len(op.kernel)
-    lead = 3 - n
-    ones, zeros = (1,) * lead, (0,) * lead
     return {
-        "window": (*ones, *op.kernel),
-        "stride": (*ones, *op.strides),
-        "dilation": (*ones, *op.dilations),
-        "begin": (*zeros, *op.pads[:n]),
-        "end": (*zeros, *op.pads[n:]),
+        "window": three(op.kernel, 1), "stride": three(op.strides, 1), "dilation": three(op.dilations, 1),
+        "begin": three(op.pads[:n], 0), "end": three(op.pads[n:], 0),
     }
 
 

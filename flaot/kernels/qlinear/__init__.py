@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.integer import ConvInteger, QLinearConv, QLinearMatMul, _Conv, _Product
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.common.axes import three
 from flaot.kernels.qlinear import gemm
 from flaot.plan.program import View
 
@@ -74,8 +73,8 @@ class ConvWay(Implementation):
             inputs += [_one(b, slots[1], x, 1), _one(b, slots[4], w, m), _one(b, slots[6], x, 1), _one(b, slots[7], y, 1)]
             inputs += [v for v in slots[8:] if v is not None]
         b.step(
-            CONV, inputs, [y], parallel=_heavy(node), strides=_three(op.strides, 1), pads=_three(op.pads[:n], 0),
-            dilations=_three(op.dilations, 1), group=op.group, bias=int(linear and slots[8] is not None),
+            CONV, inputs, [y], parallel=_heavy(node), strides=three(op.strides, 1), pads=three(op.pads[:n], 0),
+            dilations=three(op.dilations, 1), group=op.group, bias=int(linear and slots[8] is not None),
         )
 
 
@@ -88,10 +87,6 @@ def _one(b: Builder, view: View | None, like: View, size: int) -> View:
     """A scale or zero point as [size]."""
     found = view if view is not None else b.constant(np.zeros((), like.dtype.numpy))
     return found.reshape((found.elements,)).broadcast((size,))
-
-
-def _three(values: Sequence[int], fill: int) -> tuple[int, ...]:
-    return (*(fill,) * (3 - len(values)), *values)
 
 
 def _heavy(node: Node) -> bool:

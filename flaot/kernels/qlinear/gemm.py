@@ -10,7 +10,8 @@ import numpy as np
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.integer import ConvInteger, QLinearConv, QLinearMatMul, _Conv, _Product
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.common.axes import three
 from flaot.plan.program import View
 
 GEMM = Kernel(
@@ -66,9 +67,9 @@ class ConvGemmWay(_Way):
         linear = isinstance(op, QLinearConv)
         w, zero = _data(node, 3 if linear else 1), _data(node, 5 if linear else 3)
         n = len(op.strides)
-        window = {"taps": _three(w.shape[2:], 1), "strides": _three(op.strides, 1), "pads": _three(op.pads[:n], 0)}
+        window = {"taps": three(w.shape[2:], 1), "strides": three(op.strides, 1), "pads": three(op.pads[:n], 0)}
         rest = [slots[i] for i in (1, 4, 6, 7, 8)] if linear else []
-        _step(b, node, _view(slots[0]), w, zero, slots[2], rest, y, group=op.group, dilations=_three(op.dilations, 1), **window)
+        _step(b, node, _view(slots[0]), w, zero, slots[2], rest, y, group=op.group, dilations=three(op.dilations, 1), **window)
 
 
 class MatMulGemmWay(_Way):
@@ -105,7 +106,7 @@ def _step(
     b: Builder, node: Node, x: View, w: np.ndarray, zero: np.ndarray, x_zero: View | None, rest: Sequence[View | None], y: View, *,
     group: int, **window: Any,
 ) -> None:
-    m, vl = w.shape[0], 16 if b.variant(GEMM) == "avx512" else 8
+    m, vl = w.shape[0], LANES[b.variant(GEMM)]
     inputs = [x, b.constant(packed(w, zero.reshape(-1), group, vl)), _vector(b, x_zero, x, 1)]
     if rest:
         scale, w_scale, y_scale, y_zero, bias = rest
@@ -141,7 +142,3 @@ def _known(node: Node, *slots: int) -> bool:
 def _data(node: Node, slot: int) -> np.ndarray:
     value = node.inputs[slot]
     return np.zeros(1, np.int8) if value is None or value.data is None else value.data
-
-
-def _three(values: Sequence[int], fill: int) -> tuple[int, ...]:
-    return (*(fill,) * (3 - len(values)), *values)

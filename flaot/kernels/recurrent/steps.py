@@ -7,8 +7,8 @@ import numpy as np
 from flaot.ir.graph import Node
 from flaot.ir.ops.recurrent import GRU, LSTM, RNN, _Recurrent
 from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param
-from flaot.kernels.matmul.gemm import LANES, emit_gemm
+from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param
+from flaot.kernels.matmul.gemm import emit_gemm
 from flaot.kernels.recurrent.portable import time_major
 
 STEPS = Kernel(

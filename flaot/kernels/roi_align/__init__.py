@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.roi_align import RoiAlign
-from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 
 ROI_ALIGN = Kernel("roi_align_f32", params=(Param("sampling"), Param("scale", "f32"), Param("half_pixel"), Param("maximum")))
 
@@ -14,8 +13,7 @@ class RoiAlignWay(Implementation):
     op = RoiAlign
 
     def reject(self, node: Node, chip: CpuChip) -> str | None:
-        dtype = node.outputs[0].type.dtype
-        return None if dtype is DType.float32 else f"RoiAlign of {dtype.name}; the CPU kernels take float32"
+        return float32_only(node)
 
     def storage(self, node: Node) -> Storage:
         return Storage.either

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.softmax import LogSoftmax, Softmax, _Normaliser
-from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 
 SOFTMAX = Kernel("softmax_f32", params=(Param("axis"), Param("log")), variants=("generic", "avx2", "avx512"))
 
@@ -14,8 +13,7 @@ class SoftmaxWay(Implementation):
     op = _Normaliser
 
     def reject(self, node: Node, chip: CpuChip) -> str | None:
-        dtype = node.outputs[0].type.dtype
-        return None if dtype is DType.float32 else f"{node.op.name} of {dtype.name}; the CPU kernels take float32"
+        return float32_only(node)
 
     def storage(self, node: Node) -> Storage:
         return Storage.either

@@ -134,26 +134,32 @@ class GateIntoConv(Rule):
     anchors = (Mul,)
 
     def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
-        for slot, value in enumerate(node.inputs):
-            gate = node.inputs[1 - slot]
-            gate_node = gate.producer if gate is not None else None
-            if gate is None or gate_node is None or gate_node.inputs[0] is not value or gate.type != node.outputs[0].type:
-                continue
-            act = gated(gate_node.op)
-            if act is None:
-                continue
-            if len(graph.consumers(gate)) != 1 or graph.is_output(gate):
-                return Miss("the gate is also used elsewhere")
-            conv = convolution(graph, value, uses=2)
-            if not isinstance(conv, Node):
-                return conv
-            patch = self.patch(graph, conv, gate_node, node)
-            patch.replace(node.outputs[0], patch.node(fused(conv, (act, 0.0, 0.0)), operands(conv)))
-            return patch
-        return None
+        found = gated(graph, node)
+        if not isinstance(found, tuple):
+            return found
+        value, gate, act = found
+        conv = convolution(graph, value, uses=2)
+        if not isinstance(conv, Node):
+            return conv
+        patch = self.patch(graph, conv, gate, node)
+        patch.replace(node.outputs[0], patch.node(fused(conv, (act, 0.0, 0.0)), operands(conv)))
+        return patch
 
 
-def gated(op: Op) -> Act | None:
+def gated(graph: Graph, node: Node) -> tuple[Value, Node, Act] | Miss | None:
+    """When the product ``node`` is x * op(x): x, the node of op, and both as one activation."""
+    for value, factor in (node.inputs, node.inputs[::-1]):
+        gate = factor.producer if factor is not None else None
+        act = times(gate.op) if gate is not None else None
+        if value is None or factor is None or gate is None or act is None or gate.inputs[0] is not value:
+            continue
+        if len(graph.consumers(factor)) != 1 or graph.is_output(factor):
+            return Miss("the gate is also used elsewhere")
+        return value, gate, act
+    return None
+
+
+def times(op: Op) -> Act | None:
     """What x * op(x) is."""
     if isinstance(op, Sigmoid):
         return Act.silu

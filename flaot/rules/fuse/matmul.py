@@ -205,20 +205,15 @@ class GateIntoProduct(_IntoProduct):
     anchors = (Mul,)
 
     def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
-        for slot, value in enumerate(node.inputs):
-            gate = node.inputs[1 - slot]
-            gate_node = gate.producer if gate is not None else None
-            act = gated(gate_node.op) if gate_node is not None and gate_node.inputs[0] is value else None
-            if gate is None or gate_node is None or act is None:
-                continue
-            if len(graph.consumers(gate)) != 1 or graph.is_output(gate):
-                return Miss("the gate is also used elsewhere")
-            product = producer(graph, value, uses=2)
-            if not isinstance(product, Node):
-                return product
-            done = self.finish(graph, node, product, gate_node)
-            if isinstance(done, Miss):
-                return done
-            patch, (op, inputs) = done
-            return self.replace(patch, node, dataclasses.replace(op, act=act), inputs)
-        return None
+        found = gated(graph, node)
+        if not isinstance(found, tuple):
+            return found
+        value, gate, act = found
+        product = producer(graph, value, uses=2)
+        if not isinstance(product, Node):
+            return product
+        done = self.finish(graph, node, product, gate)
+        if isinstance(done, Miss):
+            return done
+        patch, (op, inputs) = done
+        return self.replace(patch, node, dataclasses.replace(op, act=act), inputs)
