@@ -41,6 +41,9 @@ def command(plan: str, steps: bool, constants: int, as_json: bool) -> None:
     console.out("\nInputs and outputs")
     rows = [[kind[:-1], p["name"], p["type"], console.size(p["bytes"])] for kind in ("inputs", "outputs") for p in document[kind]]
     console.table(rows)
+    if document["frozen"]:
+        console.out(f"\nInitializers the model lists as inputs too, frozen into the plan ({len(document['frozen'])})")
+        console.table([[f["name"], f["type"]] for f in document["frozen"]])
     if steps:
         console.out(f"\nSteps ({len(document['steps'])})")
         rows = [[s["index"], s["op"], s["kernel"], s["output"], " ".join(s["nodes"])] for s in document["steps"]]

@@ -32,7 +32,7 @@ def run_plan(
     from flaot.runtime.lean import LeanSession
 
     session = LeanSession(plan, threads)
-    feeds = load_feeds(session.inputs, inputs, files, seed)
+    feeds = load_feeds(session.inputs, inputs, files, seed, lambda: session.frozen)
     with progress.counter("run", repeat, as_json) as done:
         results, seconds, steps = session.run(feeds, repeat, profile, done)
     if outputs is not None:

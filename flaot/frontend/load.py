@@ -45,7 +45,7 @@ class Source:
 
 
 def load(model: Path | str | bytes | onnx.ModelProto) -> Source:
-    """Reads and parses a model. Raises ModelError, FileSystemError or LimitError; the caller adds the file name."""
+    """Reads and parses a model. Raises ModelError, FileSystemError, LimitError or MemoryError; the caller adds the file name."""
     if isinstance(model, onnx.ModelProto):
         source = Source(model, None, sha256(model.SerializeToString(deterministic=True)).digest())
     elif isinstance(model, bytes | bytearray | memoryview):
@@ -91,7 +91,9 @@ def parse(data: bytes) -> onnx.ModelProto:
         if _is_text(data):
             raise ModelError("not an ONNX model; it looks like text") from None
         raise
-    except DecodeError:
+    except DecodeError as e:
+        if "alloc" in str(e):  # "Arena alloc failed"; protobuf has no class of its own for it
+            raise MemoryError from None
         raise ModelError("not a readable ONNX model; the file is damaged, cut short or nested too deep") from None
 
 

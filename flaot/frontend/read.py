@@ -20,6 +20,7 @@ from flaot.frontend import builtin
 from flaot.frontend.expansion import expansion, has_expansion
 from flaot.frontend.external import ExternalData
 from flaot.frontend.folding import Emitter, Evaluate
+from flaot.frontend.frozen import frozen_inputs
 from flaot.frontend.functions import functions_of, key_of
 from flaot.frontend.load import Source, domain_of, load, opsets
 from flaot.frontend.node import OnnxNode, Skip
@@ -93,6 +94,7 @@ class _Import:
         proto = self.model.graph
         scope = Scope(opsets(self.model.opset_import))
         self._initializers(proto, scope)
+        self.graph.frozen = frozen_inputs(proto, self.tensors)
         inputs = [v for v in proto.input if v.name not in scope.pending]
         _no_twins("inputs", [v.name for v in inputs])
         for info, type in zip(inputs, input_types(inputs, bindings), strict=True):

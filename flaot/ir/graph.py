@@ -14,7 +14,7 @@ import numpy as np
 
 from flaot.errors import printable
 from flaot.ir.op import Op
-from flaot.ir.types import DType, Layout, TensorType, row_major
+from flaot.ir.types import DType, Frozen, Layout, TensorType, row_major
 
 
 @dataclass(eq=False)
@@ -93,6 +93,7 @@ class Graph:
         self.digest = digest
         self.inputs: list[Value] = []
         self.outputs: list[GraphOutput] = []
+        self.frozen: list[Frozen] = []
         self._dag: nx.MultiDiGraph = nx.MultiDiGraph()
         self._order: list[Node] | None = None
         self._nodes: dict[int, Node] = {}

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import json
 import os
 import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 
-from flaot.errors import FileSystemError, FlaotError, ModelError, printable
+from flaot.errors import FileSystemError, FlaotError, printable
 from flaot.ir.graph import Graph, Value
 from flaot.ir.op import OPS, Op, OpTypeError, load_all
+from flaot.ir.scan import Scanner
 from flaot.ir.text import digest
-from flaot.ir.types import DType, TensorType
-
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\n]+|\#[^\n]*) | (?P<string>"(?:[^"\\\n]|\\.)*") | (?P<blob>@[0-9a-f]+) | (?P<value>%[0-9]+)
-      | (?P<number>[-+]?(?:inf\b|nan\b|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?))
-      | (?P<word>[A-Za-z_][A-Za-z_0-9]*) | (?P<mark>[][(){}=:,.])""",
-    re.VERBOSE,
-)
-
+from flaot.ir.types import DType, Frozen, TensorType
 
 MAX_NESTING = 20
 
@@ -51,80 +42,12 @@ def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None, file: s
     return _Parser(text, data or {}, file).graph()
 
 
-@dataclasses.dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
-    at: int
-
-
-class _Parser:
+class _Parser(Scanner):
     def __init__(self, text: str, data: Mapping[str, np.ndarray], file: str) -> None:
-        self.text, self.data, self.file = text, data, file
+        super().__init__(text, file)
+        self.data, self.depth = data, 0
         self.values: dict[str, Value] = {}
-        self.tokens = self.scan()
-        self.next = self.depth = 0
         self.result = Graph()
-
-    # -- tokens --------------------------------------------------------------------------------------------------------
-
-    def scan(self) -> list[_Token]:
-        tokens, at = [], 0
-        while at < len(self.text):
-            match = _TOKEN.match(self.text, at)
-            if match is None:
-                self.fail(f"unexpected {printable(self.text[at])!r}", at)
-            if match.lastgroup != "space":
-                tokens.append(_Token(str(match.lastgroup), match.group(), at))
-            at = match.end()
-        return [*tokens, _Token("end", "end of text", len(self.text))]
-
-    def fail(self, sentence: str, at: int | None = None) -> NoReturn:
-        at = self.tokens[self.next].at if at is None else at
-        line = self.text.count("\n", 0, at) + 1
-        column = at - (self.text.rfind("\n", 0, at) + 1) + 1
-        raise ModelError(sentence, where=f"{self.file}:{line}:{column}")
-
-    @property
-    def now(self) -> _Token:
-        return self.tokens[self.next]
-
-    def is_next(self, text: str) -> bool:
-        return self.now.text == text and self.now.kind in ("mark", "word")
-
-    def maybe(self, text: str) -> bool:
-        found = self.is_next(text)
-        self.next += found
-        return found
-
-    def expect(self, text: str) -> None:
-        if not self.maybe(text):
-            self.fail(f"found '{printable(self.now.text)}', expected '{text}'")
-
-    def take(self, kind: str, what: str) -> str:
-        if self.now.kind != kind:
-            self.fail(f"found '{printable(self.now.text)}', expected {what}")
-        self.next += 1
-        return self.tokens[self.next - 1].text
-
-    def string(self) -> str:
-        start = self.now.at
-        try:
-            return str(json.loads(self.take("string", "a quoted string")))
-        except ValueError:
-            self.fail("a string with a bad escape", start)
-
-    def strings(self) -> tuple[str, ...]:
-        found = []
-        while self.now.kind == "string":
-            found.append(self.string())
-        return tuple(found)
-
-    def integer(self) -> int:
-        start, text = self.now.at, self.take("number", "a whole number")
-        if not re.fullmatch(r"[-+]?[0-9]{1,20}", text):
-            self.fail(f"found '{text}', expected a whole number", start)
-        return int(text)
 
     # -- lines ---------------------------------------------------------------------------------------------------------
 
@@ -132,24 +55,33 @@ class _Parser:
         self.expect("graph")
         self.result.name = self.string()
         if self.maybe("model"):
-            self.result.digest = self.model_digest()
+            self.result.digest = self.sha256("the model's SHA-256")
         self.expect("{")
         while not self.maybe("}"):
             if self.maybe("output"):
                 name = self.string()
                 self.expect("=")
                 self.result.set_output(name, self.value())
+            elif self.maybe("frozen"):
+                self.result.frozen.append(self.frozen())
             else:
                 self.definition()
         if self.now.kind != "end":
             self.fail(f"found '{printable(self.now.text)}' after the graph")
         return self.result
 
-    def model_digest(self) -> bytes:
+    def sha256(self, what: str) -> bytes:
         start, text = self.now.at, self.string()
         if not re.fullmatch(r"[0-9a-f]{64}", text):
-            self.fail("the model's SHA-256 must be 64 hexadecimal digits", start)
+            self.fail(f"{what} must be 64 hexadecimal digits", start)
         return bytes.fromhex(text)
+
+    def frozen(self) -> Frozen:
+        name = self.string()
+        self.expect(":")
+        type = self.tensor_type()
+        self.expect("=")
+        return Frozen(name, type, self.sha256("the SHA-256 of a frozen initializer"))
 
     def definition(self) -> None:
         start = self.now.at
@@ -257,6 +189,11 @@ class _Parser:
         return self.values[name]
 
     def typed(self) -> tuple[TensorType, tuple[str, ...], tuple[int, ...] | None]:
+        type = self.tensor_type()
+        names = self.strings()
+        return type, names, self.layout(type.rank) if self.maybe("layout") else None
+
+    def tensor_type(self) -> TensorType:
         start, word = self.now.at, self.take("word", "an element type")
         if word not in DType.__members__:
             self.fail(f"unknown element type '{word}'", start)
@@ -266,9 +203,7 @@ class _Parser:
             shape.append(self.integer())
             if not self.is_next("]"):
                 self.expect(",")
-        names = self.strings()
-        layout = self.layout(len(shape)) if self.maybe("layout") else None
-        return TensorType(DType[word], tuple(shape)), names, layout
+        return TensorType(DType[word], tuple(shape))
 
     def layout(self, rank: int) -> tuple[int, ...]:
         self.expect("(")

@@ -4,12 +4,14 @@
 
     graph "net" {
       %0 = input : float32[1,3] "x"
+      frozen "k" : float32[1] = "4bf5...c5a8"
       %1 = constant : int64[2] "shape" = [3, 1]
       %2 = Softmax(axis=1)(%0) : float32[1,3] "y" from "softmax_0"
       output "y" = %2
     }
 
-``model`` and a SHA-256 after the name say which model file it was read from. Values are numbered in the order they are printed.
+``model`` and a SHA-256 after the name say which model file it was read from; ``frozen`` lines name the initializers that it lists as
+inputs too, with the SHA-256 of their bytes. Values are numbered in the order they are printed.
 Large constants are written as ``@`` and the begin of their SHA-256; their bytes go to a ``.npz`` file beside the text (see
 :func:`save_graph`).
 """
@@ -112,6 +114,8 @@ class _Printer:
         self.lines.append(f"graph {quote(graph.name)}{model} {{")
         for value in graph.inputs:
             self.line(f"{self.new(value)} = input : {self.typed(value)}")
+        for f in graph.frozen:
+            self.line(f"frozen {quote(f.name)} : {f.type} = {quote(f.digest.hex())}")
         for node in graph.nodes():
             self.node(node)
         for output in graph.outputs:

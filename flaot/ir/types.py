@@ -107,6 +107,18 @@ class TensorType:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
 
+@dataclass(frozen=True)
+class Frozen:
+    """An initializer that the model lists among its inputs too: a default that callers may feed, but not change.
+
+    ``digest`` is the SHA-256 of its row-major little-endian bytes.
+    """
+
+    name: str
+    type: TensorType
+    digest: bytes
+
+
 Layout = tuple[int, ...]
 """Storage order of the logical axes, outermost first: NCHW is (0, 1, 2, 3), NHWC is (0, 2, 3, 1)."""
 

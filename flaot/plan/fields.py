@@ -100,6 +100,7 @@ class Section(enum.IntEnum):
     step_names = 16
     origins = 17
     names = 18
+    frozen = 19
     constants = 64
 
 
@@ -195,7 +196,16 @@ NAME = Record("fl_plan_name", "A value of the model that is still in memory afte
     Field("reserved", "u32", "0"),
 ))
 
-RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, STEP_NAME, NAME)
+FROZEN = Record("fl_plan_frozen", "An initializer that the model lists among its inputs too: its value is part of the plan.", (
+    Field("name", "u32", "string: its name in the model"),
+    Field("dtype", "u8", "ONNX TensorProto.DataType"),
+    Field("rank", "u8", f"0 to {MAX_RANK}"),
+    Field("reserved", "u16", "0"),
+    Field("dims", "i32", "sizes of the axes; 0 from rank on", MAX_RANK),
+    Field("digest", "u8", "SHA-256 of its value, dense and row-major", 32),
+))
+
+RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, STEP_NAME, NAME, FROZEN)
 
 SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.devices: (DEVICE, False, "devices the steps run on"),
@@ -210,6 +220,7 @@ SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.step_names: (STEP_NAME, True, "names of the steps"),
     Section.origins: ("u32", True, "strings: names of model nodes"),
     Section.names: (NAME, True, "values that can be inspected"),
+    Section.frozen: (FROZEN, True, "initializers that the model lists as inputs too; absent when there are none"),
     Section.constants: ("bytes", False, "weights, used in place"),
 }
 """Section -> content, whether it is optional, meaning."""

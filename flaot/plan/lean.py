@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from flaot.errors import PlanError
-from flaot.ir.types import DType
-from flaot.plan.fields import ENTRY, HEADER, PORT, SECTION, STEP_NAME, TENSOR, Record, Section
+from flaot.ir.types import MAX_RANK, DType, Frozen, TensorType
+from flaot.plan.fields import ENTRY, FROZEN, HEADER, PORT, SECTION, STEP_NAME, TENSOR, Record, Section
 
 
 class LeanPort(NamedTuple):
@@ -62,6 +62,20 @@ class LeanPlan:
         if any(first + n > len(names) for _, _, first, n in rows):
             raise PlanError("names of steps are out of bounds")
         return [StepName(self._string(k), self._string(op), tuple(map(self._string, names[first : first + n]))) for k, op, first, n in rows]
+
+    @property
+    def frozen(self) -> list[Frozen]:
+        """Initializers that the model lists as inputs too. Raises PlanError when they are damaged."""
+        start, size = self._sections.get(Section.frozen, (0, 0))
+        if size % FROZEN.size:
+            raise PlanError(f"frozen initializers in {size} bytes, not a whole number of records")
+        return [self._frozen(FROZEN.struct.unpack_from(self._data, start + i)) for i in range(0, size, FROZEN.size)]
+
+    def _frozen(self, row: tuple[int, ...]) -> Frozen:
+        name, dtype, rank, _, *rest = row
+        if dtype not in set(DType) or rank > MAX_RANK:
+            raise PlanError(f"a frozen initializer of type {dtype} and rank {rank}")
+        return Frozen(self._string(name), TensorType(DType(dtype), tuple(rest[:rank])), bytes(rest[MAX_RANK:]))
 
     def _ports(self, section: Section) -> list[LeanPort]:
         start, size = self._sections.get(section, (0, 0))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flaot.ir.types import DType, TensorType, dense_strides
+from flaot.ir.types import DType, Frozen, TensorType, dense_strides
 
 
 class Space(enum.IntEnum):
@@ -176,6 +176,7 @@ class Program:
     arena: int = 0
     lower_bound: int = 0
     alignment: int = 64
+    frozen: list[Frozen] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flaot.errors import PlanError
-from flaot.ir.types import DType, TensorType
+from flaot.ir.types import DType, Frozen, TensorType
 from flaot.plan import fields
 from flaot.plan.fields import HEADER, SECTION, SECTIONS, Record, Section
 from flaot.plan.program import Buffer, DeviceRecord, Named, Port, Program, Space, Step, View
@@ -267,9 +267,14 @@ class Plan:
         rows = self.section(Section.names)
         return [Named(self.string(r["name"]), self.view(r["tensor"]), int(r["step"])) for r in rows]
 
+    @cached_property
+    def frozen(self) -> list[Frozen]:
+        """Initializers that the model lists as inputs too."""
+        return [Frozen(self.string(r["name"]), self._type(r), r["digest"].tobytes()) for r in self.section(Section.frozen)]
+
     def program(self) -> Program:
         """The program the plan was written from, with one buffer for all constants and one for the arena."""
         inputs, outputs = (
             [Port(self.string(r["name"]), self.view(r["tensor"])) for r in self.section(s)] for s in (Section.inputs, Section.outputs)
         )
-        return Program(inputs, outputs, self.steps, self.names, self.arena_bytes, self.lower_bound, self.alignment)
+        return Program(inputs, outputs, self.steps, self.names, self.arena_bytes, self.lower_bound, self.alignment, self.frozen)

@@ -7,12 +7,13 @@ from flaot.plan.read import Plan
 
 
 def dump(plan: Plan) -> str:
-    """Header, devices, ports, steps and inspectable values, one per line."""
+    """Header, devices, ports, frozen initializers, steps and inspectable values, one per line."""
     lines = [f"plan {plan.compiler}", f"model {plan.model_digest.hex()}", f"hcd {plan.hcd_digest.hex()}"]
     lines += [f"device {d.name} type {d.device_type} isa {d.isa} alignment {d.alignment}" for d in plan.devices]
     lines.append(f"arena {plan.arena_bytes} scratch {plan.scratch_bytes} lower_bound {plan.lower_bound} alignment {plan.alignment}")
     for kind, ports in (("input", plan.inputs), ("output", plan.outputs)):
         lines += [f"{kind} {i} {p.name!r} {p.type}" for i, p in enumerate(ports)]
+    lines += [f"frozen {f.name!r} {f.type} {f.digest.hex()}" for f in plan.frozen]
     lines += [f"{i}: {step_text(s)}" for i, s in enumerate(plan.steps)]
     lines += [f"name {n.name!r} after {n.step} {view_text(n.view)}" for n in plan.names]
     return "\n".join(lines) + "\n"

@@ -79,6 +79,8 @@ class _Writer:
             Section.outputs: self.ports(p.outputs, Space.output),
             Section.names: self.names(),
         }
+        if p.frozen:
+            bodies[Section.frozen] = self.frozen()
         bodies[Section.step_names], bodies[Section.origins] = self.step_names(p.steps)
         bodies[Section.tensors] = b"".join(self.tensors)
         bodies[Section.strings] = bytes(self.text)
@@ -190,6 +192,13 @@ class _Writer:
         rows = np.zeros(len(self.program.names), fields.NAME.dtype)
         for row, n in zip(rows, self.program.names, strict=True):
             row["name"], row["tensor"], row["step"] = self.string(n.name), self.tensor(n.view), n.step
+        return rows.tobytes()
+
+    def frozen(self) -> bytes:
+        rows = np.zeros(len(self.program.frozen), fields.FROZEN.dtype)
+        for row, f in zip(rows, self.program.frozen, strict=True):
+            row["name"], row["dtype"], row["rank"] = self.string(f.name), f.type.dtype, f.type.rank
+            row["dims"][: f.type.rank], row["digest"] = f.type.shape, list(f.digest)
         return rows.tobytes()
 
 

@@ -17,7 +17,7 @@ def open_plan(path: str) -> Plan:
 
 
 def as_json_document(plan: Plan) -> dict[str, Any]:
-    """Header, devices, inputs, outputs, memory, steps and constants. Raises PlanError for records out of bounds."""
+    """Header, devices, inputs, outputs, frozen initializers, memory, steps and constants. Raises PlanError for records out of bounds."""
     steps = [_step(i, s) for i, s in enumerate(plan.steps)]
     constants = _constants(plan.steps)
     bound = plan.lower_bound
@@ -36,6 +36,7 @@ def as_json_document(plan: Plan) -> dict[str, Any]:
         ],
         "inputs": [_port(p) for p in plan.inputs],
         "outputs": [_port(p) for p in plan.outputs],
+        "frozen": [{"name": f.name, "type": str(f.type), "sha256": f.digest.hex()} for f in plan.frozen],
         "memory": {
             "arena_bytes": plan.arena_bytes,
             "lower_bound_bytes": bound,

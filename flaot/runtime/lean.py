@@ -16,6 +16,10 @@ from flaot.plan.lean import LeanPlan, LeanPort
 from flaot.runtime.library import DATA_STATUS, OK, Machine, functions, status_text
 from flaot.runtime.npy import Array
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flaot.ir.types import Frozen
+
 
 class Memory:
     """Zeroed bytes of the process, aligned to a page."""
@@ -44,6 +48,14 @@ class LeanSession:
         self.inputs: list[LeanPort] = self._plan.inputs
         self.outputs: list[LeanPort] = self._plan.outputs
         self._context = self._start(threads)
+
+    @property
+    def frozen(self) -> list[Frozen]:
+        """Initializers that the model lists as inputs too. Raises PlanError."""
+        try:
+            return self._plan.frozen
+        except PlanError as e:
+            raise e.at(self._where) from None
 
     def run(
         self, feeds: Mapping[str, Array], repeat: int = 1, profile: bool = False, done: Callable[[int], None] = lambda runs: None

@@ -13,6 +13,11 @@ from flaot.plan.fields import Section
 from flaot.plan.program import Space, View
 from flaot.plan.read import Plan, PlanPort
 from flaot.runtime.capi import NativeContext, NativePlan, aligned, functions
+from flaot.runtime.frozen import check_frozen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flaot.ir.types import Frozen
 
 STAGED = 32768
 """Ports up to this many bytes are copied through memory of the runner: cheaper than handing numpy's pointer over."""
@@ -43,7 +48,7 @@ class Runner:
         if not isinstance(feeds, Mapping):
             raise self._fail(f"feeds of type {type(feeds).__name__}; they are a mapping from input names to arrays")
         if len(feeds) != len(self._specs) or any(name not in feeds for _, name, _, _, _ in self._specs):
-            raise self._wrong_names(feeds)
+            self._check_names(feeds)
         for i, name, shape, dtype, area in self._specs:
             x = feeds[name]
             if type(x) is not np.ndarray or x.shape != shape or x.dtype is not dtype:
@@ -116,12 +121,27 @@ class Runner:
     def _fail(self, what: str) -> RunInputError:
         return RunInputError(what, where=self._plan.where)
 
-    def _wrong_names(self, feeds: Mapping[str, Any]) -> RunInputError:
+    def _check_names(self, feeds: Mapping[str, Any]) -> None:
+        """Raises RunInputError unless the feeds are the inputs and, beyond them, the plan's frozen initializers unchanged."""
         known = [p.name for p in self._inputs]
         missing = [n for n in known if n not in feeds]
-        extra = [n for n in feeds if n not in known]
+        beyond = [n for n in feeds if n not in known]
+        frozen = {f.name: f for f in self._plan.frozen}
+        extra = [n for n in beyond if n not in frozen]
+        if missing or extra:
+            raise self._wrong_names(known, missing, extra)
+        for name in beyond:
+            self._check_frozen(frozen[name], feeds[name])
+
+    def _wrong_names(self, known: list[str], missing: list[str], extra: list[str]) -> RunInputError:
         parts = [f"no input {printable(n)!r}" for n in extra[:3]] + [f"input {printable(n)!r} is missing" for n in missing[:3]]
         return self._fail(f"{', '.join(parts)}; the plan's inputs are {', '.join(str(printable(n)) for n in known) or 'none'}")
+
+    def _check_frozen(self, frozen: Frozen, x: Any) -> None:
+        if not isinstance(x, np.ndarray | np.generic):
+            raise self._fail(f"input {printable(frozen.name)!r} is a {type(x).__name__}; a numpy array {frozen.type} is wanted")
+        x = np.asarray(x)
+        check_frozen(frozen, x.dtype.name, x.shape, lambda: x.astype(x.dtype.newbyteorder("<"), copy=False).tobytes(), self._plan.where)
 
     def _accept(self, port: PlanPort, x: Any) -> np.ndarray:
         """The feed as an array of the port's shape and dtype in native byte order; RunInputError when it is another."""

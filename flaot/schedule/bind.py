@@ -31,7 +31,7 @@ def bind(graph: Graph, order: Sequence[Node], ways: Ways, chip: Cpu) -> Program:
 class _Binder:
     def __init__(self, graph: Graph, order: Sequence[Node], ways: Ways, chip: Cpu) -> None:
         self.graph, self.order, self.ways = graph, order, ways
-        self.program = Program(alignment=chip.alignment)
+        self.program = Program(alignment=chip.alignment, frozen=list(graph.frozen))
         self.places: dict[int, View] = {}
         self.pending: dict[int, int] = {}
         self.parents: dict[int, tuple[Node, int]] = {}

@@ -46,14 +46,15 @@ def verify_files(
     """The same with inputs from a .npz archive and .npy files by name."""
     session = Session(plan, threads=threads)
     ports = [_Port(p.name, p.type.dtype.name, p.type.shape) for p in session.get_inputs()]
-    arrays = load_feeds(ports, archive, single, seed)
+    arrays = load_feeds(ports, archive, single, seed, lambda: session.plan.frozen)
     types = {p.name: p.type.dtype.numpy for p in session.get_inputs()}
     return _verify(session, model, {n: np.frombuffer(a.data, types[n]).reshape(a.shape) for n, a in arrays.items()}, layers)
 
 
 def _verify(session: Session, model: str, feeds: Mapping[str, np.ndarray], layers: bool) -> Result:
-    raw = {n: Array(x.dtype.name, x.shape, np.ascontiguousarray(x).tobytes()) for n, x in feeds.items()}
     got = dict(zip((p.name for p in session.get_outputs()), session.run(None, feeds), strict=True))
+    feeds = {p.name: feeds[p.name] for p in session.get_inputs()}  # without frozen initializers, which the model has anyway
+    raw = {n: Array(x.dtype.name, x.shape, np.ascontiguousarray(x).tobytes()) for n, x in feeds.items()}
     want = reference(model, raw)
     bounds = bounds_of_model(model, {n: x.shape for n, x in feeds.items()})
     producers = _producers(session)

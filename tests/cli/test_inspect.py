@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.cli.models import write_pair
-from tests.plan.programs import plan_of, softmax_of_constant
+from tests.plan.programs import plan_of, softmax_of_constant, with_frozen
 
 
 def test_text_and_json(run, tmp_path):
@@ -25,6 +25,16 @@ def test_constants_by_size(run, tmp_path):
     (tmp_path / "c.flp").write_bytes(plan_of(softmax_of_constant()))
     assert json.loads(run("inspect", "c.flp", "--json").out)["constants"][0]["bytes"] == 48
     assert "Constants (1, largest first)" in run("inspect", "c.flp").out
+
+
+def test_frozen_initializers(run, tmp_path):
+    write_pair(tmp_path)
+    (tmp_path / "k.flp").write_bytes(plan_of(with_frozen()))
+    text = run("inspect", "k.flp").out
+    assert "frozen into the plan (2)\n" in text and "k     float32[2,3]" in text
+    frozen = json.loads(run("inspect", "k.flp", "--json").out)["frozen"]
+    assert [(f["name"], f["type"]) for f in frozen] == [("k", "float32[2,3]"), ("flag", "bool[]")]
+    assert "frozen" not in run("inspect", "p.flp").out
 
 
 def test_refusals(run, tmp_path):

@@ -10,9 +10,12 @@ import sys
 import numpy as np
 import pytest
 
+from flaot.plan.fields import Section
+from flaot.plan.read import read_plan
+from flaot.plan.write import seal
 from tests.cli.conftest import ROOT
 from tests.cli.models import write_pair, x
-from tests.plan.programs import softmax
+from tests.plan.programs import K, plan_of, softmax, with_frozen
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +110,31 @@ def test_unknown_inputs_are_named(run, tmp_path):
     np.savez(tmp_path / "f.npz", other=x())
     run("run", "p.flp", "--inputs", "f.npz").failed(7, "f.npz", "no input 'other'", "its inputs are 'x'")
     run("run", "p.flp", "--inputs", "x.npy").failed(7, "not a .npz file")
+
+
+def test_frozen_initializers_are_accepted_unchanged_only(run, tmp_path):
+    (tmp_path / "k.flp").write_bytes(plan_of(with_frozen()))
+    np.savez(tmp_path / "same.npz", x=x(), k=K)
+    np.save(tmp_path / "k.npy", np.asfortranarray(K))
+    for given in (["--inputs", "same.npz"], ["--input", "k=k.npy", "--inputs", "same.npz"]):
+        done = run("run", "k.flp", *given, "--outputs", "o.npz")
+        assert done.code == 0, done
+        with np.load(tmp_path / "o.npz") as saved:
+            np.testing.assert_allclose(saved["y"], softmax(softmax(x())), rtol=1e-5)
+    for other, words in ((K + 1, "other values"), (K[:1], "fed float32[1, 3]"), (K.astype("f8"), "fed float64[2, 3]")):
+        np.save(tmp_path / "k.npy", other)
+        said = "input 'k' is frozen into the plan as an initializer of the model"
+        run("run", "k.flp", "--input", "k=k.npy").failed(7, said, words, "compile a model without it among the initializers")
+
+
+def test_damaged_frozen_initializers_are_refused_when_needed(run, tmp_path):
+    data = plan_of(with_frozen())
+    section = read_plan(data)._sections[Section.frozen].tobytes()
+    (tmp_path / "k.flp").write_bytes(seal(data.replace(section, section[:4] + b"\x77" + section[5:])))
+    np.save(tmp_path / "k.npy", K)
+    assert run("run", "k.flp").code == 0
+    run("run", "k.flp", "--input", "k=k.npy").failed(6, "k.flp", "a frozen initializer of type 119")
+    run("inspect", "k.flp").failed(6, "k.flp")
 
 
 @pytest.mark.parametrize(

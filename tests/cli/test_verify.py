@@ -6,8 +6,11 @@ import json
 
 import numpy as np
 import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import flaot
+from flaot.errors import RunInputError
 from tests.cli.models import write_pair, x
 
 
@@ -21,6 +24,24 @@ def test_agreement(run, tmp_path):
     assert document["ok"]
     assert [layer["name"] for layer in document["layers"]] == ["mid"]
     assert document["layers"][0]["nodes"] == ["first"]
+
+
+def test_frozen_initializers_may_be_fed_unchanged(run, tmp_path):
+    k = np.arange(8, dtype=np.float32)
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [2, 8]), ("k", [8]), ("y", [2, 8]))]
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "k"], ["y"])], "g", ports[:2], ports[2:], [numpy_helper.from_array(k, "k")])
+    for version in (3, 8):
+        model = str(tmp_path / f"{version}.onnx")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=version), model)
+        plan = flaot.compile(model, "generic_cpu").plan
+        assert flaot.verify(plan, model, {"x": x(), "k": k}, layers=True).ok
+        with pytest.raises(RunInputError, match="'k' is frozen into the plan"):
+            flaot.verify(plan, model, {"x": x(), "k": k + 1})
+    (tmp_path / "k.flp").write_bytes(plan)
+    for name, value in (("same", k), ("other", -k)):
+        np.savez(tmp_path / f"{name}.npz", x=x(), k=value)
+    assert run("verify", "k.flp", "8.onnx", "--inputs", "same.npz").code == 0
+    run("verify", "k.flp", "8.onnx", "--inputs", "other.npz").failed(7, "'k' is frozen into the plan")
 
 
 def test_difference_names_the_first_node(run, tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -173,3 +175,26 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         f.truncate(5 * 2**30)
     for path, code in ((tmp_path / "absent", 8), (tmp_path, 8), (tmp_path / "fifo", 8), (Path("a\0b"), 8), (tmp_path / "huge", 9)):
         assert refusal(path).exit_code == code
+
+
+def test_too_little_memory_is_a_limit_and_no_damage(tmp_path: Path) -> None:
+    weight = tensor("w", np.zeros(2**24))
+    m = model([helper.make_node("Mul", ["x", "w"], ["y"])], [info("x", (2**24,))], [info("y", (2**24,))], [weight])
+    (tmp_path / "m.onnx").write_bytes(m.SerializeToString())
+    code = """
+import resource, sys
+from flaot.errors import LimitError
+from flaot.frontend import read
+from pathlib import Path
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+for room in (32, 96):  # MiB: too little for the bytes of the file, and for the message beside them
+    resource.setrlimit(resource.RLIMIT_AS, (used + (room << 20), resource.RLIM_INFINITY))
+    try:
+        read(sys.argv[1])
+    except LimitError as e:
+        print(e.exit_code, e)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "m.onnx")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["9", "9"]
+    assert done.stdout.count("out of memory while reading the model") == 2

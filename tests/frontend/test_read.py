@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from hashlib import sha256
+
 import numpy as np
 import onnx
 import pytest
@@ -9,7 +11,7 @@ from flaot.errors import FlaotError, ModelError, ProblemList, UnsupportedError, 
 from flaot.frontend import read
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.softmax import Softmax
-from flaot.ir.types import DType, TensorType
+from flaot.ir.types import DType, Frozen, TensorType
 from flaot.kernels.base import load_all
 from flaot.schedule.evaluate import evaluate
 from tests.frontend.models import info, model, softmax, tensor
@@ -30,6 +32,24 @@ def test_initializers_listed_as_inputs_are_constants() -> None:
     m = model(nodes, [info("x", (2, 3)), info("s", (2,), 7)], [info("y", (3, 2))], [tensor("s", [3, 2], "int64")])
     graph = read(m)
     assert [v.name for v in graph.inputs] == ["x"] and graph.nodes()[0].op == Reshape((3, 2))
+    assert graph.frozen == [Frozen("s", TensorType(DType.int64, (2,)), sha256(np.array([3, 2], "<i8").tobytes()).digest())]
+
+
+@pytest.mark.parametrize("used", [True, False])
+@pytest.mark.parametrize("raw", [True, False])
+def test_every_form_of_initializer_is_frozen(used: bool, raw: bool) -> None:
+    data = np.array([[1, 0, 2]], np.float16)
+    k = helper.make_tensor("k", 10, [1, 3], data.tobytes() if raw else data.reshape(-1), raw=raw)
+    nodes = [helper.make_node("Mul", ["x", "k" if used else "x"], ["y"])]
+    graph = read(model(nodes, [info("x", (1, 3), 10), info("k", (1, 3), 10)], [info("y", (1, 3), 10)], [k, tensor("w", [1])]))
+    assert graph.frozen == [Frozen("k", TensorType(DType.float16, (1, 3)), sha256(data.tobytes()).digest())]
+
+
+def test_sparse_initializers_are_frozen_dense() -> None:
+    m = model([helper.make_node("Mul", ["x", "k"], ["y"])], [info("x", (3,)), info("k", (3,))], [info("y", (3,))])
+    m.graph.sparse_initializer.append(helper.make_sparse_tensor(tensor("k", [5]), tensor("i", [1], "int64"), [3]))
+    want = np.array([0, 5, 0], "<f4").tobytes()
+    assert read(m).frozen == [Frozen("k", TensorType(DType.float32, (3,)), sha256(want).digest())]
 
 
 @pytest.mark.parametrize(

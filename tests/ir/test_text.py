@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from flaot.errors import ModelError
 from flaot.ir.graph import Graph
@@ -14,6 +15,7 @@ from flaot.ir.spec import SPECS, check, problems
 from flaot.ir.text import blobs, print_graph, save_graph
 from flaot.ir.types import DType, TensorType
 from flaot.pipeline import STAGES, Options, compile_graph, compile_model
+from flaot.plan.read import read_plan
 from tests.rules.harness import onnx_model
 
 TEXT = """graph "net \\u2603" {
@@ -33,6 +35,23 @@ def test_parse_is_the_inverse_of_print() -> None:
     node = graph.nodes()[0]
     assert node.op == Reshape((3, 2)) and node.origin == ("one", "two") and node.outputs[0].names == ("r", "alias")
     assert node.outputs[0].layout == (1, 0)
+
+
+FROZEN = """graph "net" {
+  %0 = input : float32[2] "x"
+  frozen "k\\u2603" : int64[2,1] = "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a"
+  frozen "s" : bool[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+  output "y" = %0
+}
+"""
+
+
+def test_frozen_initializers_are_kept() -> None:
+    graph = parse_graph(FROZEN)
+    assert print_graph(graph) == FROZEN
+    assert [(f.name, str(f.type)) for f in graph.frozen] == [("k\u2603", "int64[2,1]"), ("s", "bool[]")]
+    with pytest.raises(ModelError, match=r"d:3:35: the SHA-256 of a frozen initializer must be 64 hexadecimal digits"):
+        parse_graph(FROZEN.replace("4bf5", "4b"), file="d")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "uint64", "bool", "bfloat16"])
@@ -93,8 +112,10 @@ def test_a_dump_of_any_stage_goes_on_to_the_same_plan(stage: str, tmp_path: Path
         "f = Sigmoid(e) g = Mul(e, f) h = GlobalAveragePool(g) i = Flatten(h) j = MatMul(i, m) k = Exp(j) l = Add(k, s) y = Softmax(l) }",
         {"w": (6, 4, 3, 3), "s": (6,), "v": np.ones(6, np.float32), "m": (6, 6)},
     )
+    model.graph.input.append(helper.make_tensor_value_info("s", 1, [6]))
     saved = tmp_path / "dump.txt"
     whole = compile_model(model, "generic_cpu", Options(observe=lambda at, graph: save_graph(graph, saved) if at == stage else None))
     dump = load_graph(saved)
     assert print_graph(dump) == saved.read_text()
     assert compile_graph(dump, "generic_cpu", after=stage).plan == whole.plan
+    assert [f.name for f in read_plan(whole.plan).frozen] == ["s"]

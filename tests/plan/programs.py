@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import numpy as np
 
-from flaot.ir.types import DType, TensorType
+from flaot.ir.types import DType, Frozen, TensorType
 from flaot.plan.program import Buffer, DeviceRecord, Named, Port, Program, Space, Step, View
 from flaot.plan.write import write_plan
 
@@ -44,6 +46,18 @@ def softmax_of_constant() -> Program:
     y, z = port(Space.output, 0, "y", type), port(Space.output, 1, "z", type)
     steps = [softmax_step(View.dense(constant, type), y.view), softmax_step(x.view.permute((1, 0)), z.view, axis=0)]
     return Program([x], [y, z], steps)
+
+
+K = np.arange(6, dtype="<f4").reshape(2, 3)
+
+
+def with_frozen() -> Program:
+    """Two softmaxes of a model that lists its initializers k (:data:`K`) and flag (of an unknown value) as inputs."""
+    program = two_softmaxes()
+    program.frozen = [
+        Frozen("k", TensorType(DType.float32, (2, 3)), sha256(K.tobytes()).digest()), Frozen("flag", TensorType(DType.bool, ()), bytes(32)),
+    ]
+    return program
 
 
 def plan_of(program: Program) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import subprocess
 import sys
 
@@ -11,15 +12,16 @@ import pytest
 
 from flaot.errors import InternalError, LimitError, PlanError
 from flaot.plan import fields, generate
+from flaot.plan.lean import LeanPlan
 from flaot.plan.program import Buffer, Program, Space, Step, View
 from flaot.plan.read import read_plan
 from flaot.plan.text import dump
 from flaot.plan.write import seal, write_plan
 from flaot.runtime.session import Session
 from flaot.version import VERSION
-from tests.plan.programs import plan_of, softmax_of_constant, two_softmaxes
+from tests.plan.programs import K, plan_of, softmax_of_constant, two_softmaxes, with_frozen
 
-PROGRAMS = [two_softmaxes, softmax_of_constant, Program]
+PROGRAMS = [two_softmaxes, softmax_of_constant, with_frozen, Program]
 
 
 def test_records_are_naturally_aligned() -> None:
@@ -53,6 +55,51 @@ def test_content_reads_back() -> None:
     ]
     assert plan.arena_bytes == 128 + 40 and plan.scratch_bytes == 64 and plan.lower_bound == 64
     assert [(n.name, n.step, n.view.offset) for n in plan.names] == [("mid", 0, 64)]
+
+
+def test_frozen_initializers_read_back_with_and_without_numpy() -> None:
+    data = plan_of(with_frozen())
+    for plan in (read_plan(data), LeanPlan(memoryview(data))):
+        assert [(f.name, str(f.type), f.digest) for f in plan.frozen] == [
+            ("k", "float32[2,3]", hashlib.sha256(K.tobytes()).digest()), ("flag", "bool[]", bytes(32)),
+        ]
+    assert f"frozen 'k' float32[2,3] {hashlib.sha256(K.tobytes()).hexdigest()}" in dump(read_plan(data))
+
+
+def test_without_frozen_initializers_there_is_no_section() -> None:
+    data = plan_of(two_softmaxes())
+    assert fields.Section.frozen not in read_plan(data)._sections
+    assert read_plan(data).frozen == LeanPlan(memoryview(data)).frozen == []
+
+
+def test_damaged_frozen_initializers_are_a_plan_error() -> None:
+    """The native verifier does not look at them, so any bit may be wrong when they are asked for."""
+    data = plan_of(with_frozen())
+    section = read_plan(data)._sections[fields.Section.frozen]
+    start = section.ctypes.data - np.frombuffer(data, np.uint8).ctypes.data
+    refused = 0
+    for bit in range(8 * start, 8 * (start + len(section))):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        sealed = seal(bytes(changed))
+        Session(sealed)
+        for read in (read_plan(sealed), LeanPlan(memoryview(sealed))):
+            try:
+                assert len(read.frozen) == 2
+            except PlanError:
+                refused += 1
+    assert refused > 50
+
+
+def test_cut_frozen_initializers_are_a_plan_error() -> None:
+    data = bytearray(plan_of(with_frozen()))
+    count = len(read_plan(data)._sections)
+    table = np.frombuffer(data, fields.SECTION.dtype, count, fields.HEADER.size)
+    table["size"][table["id"] == fields.Section.frozen] -= 8
+    with pytest.raises(PlanError, match="section 19 has 136 bytes"):
+        read_plan(seal(bytes(data)))
+    with pytest.raises(PlanError, match="136 bytes"):
+        LeanPlan(memoryview(data)).frozen  # noqa: B018 the property raises
 
 
 def test_constants_are_aligned_for_use_in_place() -> None:
@@ -112,7 +159,7 @@ def test_damage_is_found_by_the_digest() -> None:
     read_plan(bytes(data), digest=False)
 
 
-@pytest.mark.parametrize("make", [two_softmaxes, softmax_of_constant])
+@pytest.mark.parametrize("make", [two_softmaxes, softmax_of_constant, with_frozen])
 def test_resealed_damage_is_refused_or_read(make) -> None:
     """The reader alone, without the native verifier: any content is a plan or a PlanError."""
     data = plan_of(make())
@@ -125,8 +172,9 @@ def test_resealed_damage_is_refused_or_read(make) -> None:
 
 def with_empty_section(data: bytes, id: int, flags: int) -> bytes:
     """A plan without constants, with one more section at its end."""
-    start, end = fields.HEADER.size, fields.HEADER.size + len(fields.SECTIONS) * fields.SECTION.size
-    table = np.zeros(len(fields.SECTIONS) + 1, fields.SECTION.dtype)
+    written = len(read_plan(data)._sections)
+    start, end = fields.HEADER.size, fields.HEADER.size + written * fields.SECTION.size
+    table = np.zeros(written + 1, fields.SECTION.dtype)
     table[:-1] = np.frombuffer(data[start:end], fields.SECTION.dtype)
     body = data[end : int(table[-3]["offset"]) + int(table[-3]["size"])]
     table[:-1]["offset"] += fields.SECTION.size

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from flaot.errors import FileSystemError, PlanError, RunInputError, UsageError
+from flaot.ir.types import DType, Frozen, TensorType
 from flaot.plan.fields import HEADER
 from flaot.plan.program import DeviceRecord, Program
 from flaot.plan.write import seal, write_plan
 from flaot.runtime.session import RunOptions, Session
-from tests.plan.programs import plan_of, softmax, softmax_of_constant, two_softmaxes
+from tests.plan.programs import K, plan_of, softmax, softmax_of_constant, two_softmaxes, with_frozen
 
 X = np.random.default_rng(1).standard_normal((2, 8)).astype(np.float32)
 Y = softmax(softmax(X))
@@ -86,6 +89,40 @@ def test_wrong_feeds(session: Session, feeds: object, says: str) -> None:
     with pytest.raises(RunInputError, match=says):
         session.run(None, feeds)  # type: ignore[arg-type]
     np.testing.assert_allclose(session.run({"x": X})[0], Y, rtol=1e-5)
+
+
+@pytest.mark.parametrize("k", [K, np.asfortranarray(K), K.astype(">f4"), np.rec.array(K)])
+def test_a_frozen_initializer_may_be_fed_unchanged(k: np.ndarray) -> None:
+    session = Session(plan_of(with_frozen()))
+    np.testing.assert_array_equal(session.run({"k": k, "x": X})[0], session.run({"x": X})[0])
+    assert [named.name for named, _ in session.intermediates({"x": X, "k": k})] == ["mid"]
+
+
+@pytest.mark.parametrize(("feeds", "says"), [
+    ({"x": X, "k": -K}, "input 'k' is frozen into the plan as an initializer of the model, float32[2,3]; it is fed other values; "),
+    ({"x": X, "k": K.astype(np.float64)}, "frozen into the plan as an initializer of the model, float32[2,3]; it is fed float64[2, 3]"),
+    ({"x": X, "k": K.reshape(3, 2)}, "it is fed float32[3, 2]; to change it, compile a model without it among the initializers"),
+    ({"x": X, "k": K.astype(object)}, "it is fed object[2, 3]"),
+    ({"x": X, "k": K.tolist()}, "input 'k' is a list; a numpy array float32[2,3] is wanted"),
+    ({"x": X, "k": K, "kk": K}, "no input 'kk'; the plan's inputs are x"),
+    ({"k": K}, "input 'x' is missing"),
+])
+def test_a_frozen_initializer_cannot_be_changed(feeds: dict[str, object], says: str) -> None:
+    session = Session(plan_of(with_frozen()))
+    with pytest.raises(RunInputError, match=re.escape(says)) as e:
+        session.run(None, feeds)  # type: ignore[arg-type]
+    assert e.value.exit_code == 7
+    np.testing.assert_allclose(session.run({"x": X})[0], Y, rtol=1e-5)
+
+
+def test_frozen_bfloat16_may_come_as_its_bits() -> None:
+    program = two_softmaxes()
+    bits = np.array([0x3F80, 0x4000], np.uint16)
+    program.frozen = [Frozen("b", TensorType(DType.bfloat16, (2,)), sha256(bits.tobytes()).digest())]
+    session = Session(plan_of(program))
+    np.testing.assert_allclose(session.run({"x": X, "b": bits})[0], Y, rtol=1e-5)
+    with pytest.raises(RunInputError, match="fed other values"):
+        session.run({"x": X, "b": bits[::-1]})
 
 
 def test_unknown_output(session: Session) -> None:

@@ -28,6 +28,7 @@ enum {
   FL_SECTION_STEP_NAMES = 16,
   FL_SECTION_ORIGINS = 17,
   FL_SECTION_NAMES = 18,
+  FL_SECTION_FROZEN = 19,
   FL_SECTION_CONSTANTS = 64,
 };
 
@@ -120,6 +121,16 @@ typedef struct fl_plan_name {
   uint32_t reserved;
 } fl_plan_name;
 
+/* An initializer that the model lists among its inputs too: its value is part of the plan. */
+typedef struct fl_plan_frozen {
+  uint32_t name;
+  uint8_t dtype;
+  uint8_t rank;
+  uint16_t reserved;
+  int32_t dims[8];
+  uint8_t digest[32];
+} fl_plan_frozen;
+
 typedef char fl_plan_header_layout[sizeof(fl_plan_header) == 192 && offsetof(fl_plan_header, magic) == 0 && offsetof(fl_plan_header, format) == 4 && offsetof(fl_plan_header, size) == 8 && offsetof(fl_plan_header, digest) == 16 && offsetof(fl_plan_header, abi) == 48 && offsetof(fl_plan_header, header_size) == 52 && offsetof(fl_plan_header, section_count) == 56 && offsetof(fl_plan_header, flags) == 60 && offsetof(fl_plan_header, model_digest) == 64 && offsetof(fl_plan_header, hcd_digest) == 96 && offsetof(fl_plan_header, compiler) == 128 && offsetof(fl_plan_header, alignment) == 132 && offsetof(fl_plan_header, reserved) == 136 ? 1 : -1];
 typedef char fl_plan_section_layout[sizeof(fl_plan_section) == 24 && offsetof(fl_plan_section, id) == 0 && offsetof(fl_plan_section, flags) == 4 && offsetof(fl_plan_section, offset) == 8 && offsetof(fl_plan_section, size) == 16 ? 1 : -1];
 typedef char fl_plan_device_layout[sizeof(fl_plan_device) == 32 && offsetof(fl_plan_device, name) == 0 && offsetof(fl_plan_device, device_type) == 4 && offsetof(fl_plan_device, isa) == 8 && offsetof(fl_plan_device, alignment) == 12 && offsetof(fl_plan_device, reserved) == 16 ? 1 : -1];
@@ -129,5 +140,6 @@ typedef char fl_plan_step_layout[sizeof(fl_plan_step) == 56 && offsetof(fl_plan_
 typedef char fl_plan_port_layout[sizeof(fl_plan_port) == 16 && offsetof(fl_plan_port, name) == 0 && offsetof(fl_plan_port, tensor) == 4 && offsetof(fl_plan_port, size) == 8 ? 1 : -1];
 typedef char fl_plan_step_name_layout[sizeof(fl_plan_step_name) == 16 && offsetof(fl_plan_step_name, kernel) == 0 && offsetof(fl_plan_step_name, op) == 4 && offsetof(fl_plan_step_name, first_origin) == 8 && offsetof(fl_plan_step_name, origin_count) == 12 ? 1 : -1];
 typedef char fl_plan_name_layout[sizeof(fl_plan_name) == 16 && offsetof(fl_plan_name, name) == 0 && offsetof(fl_plan_name, tensor) == 4 && offsetof(fl_plan_name, step) == 8 && offsetof(fl_plan_name, reserved) == 12 ? 1 : -1];
+typedef char fl_plan_frozen_layout[sizeof(fl_plan_frozen) == 72 && offsetof(fl_plan_frozen, name) == 0 && offsetof(fl_plan_frozen, dtype) == 4 && offsetof(fl_plan_frozen, rank) == 5 && offsetof(fl_plan_frozen, reserved) == 6 && offsetof(fl_plan_frozen, dims) == 8 && offsetof(fl_plan_frozen, digest) == 40 ? 1 : -1];
 
 #endif
