@@ -14,6 +14,10 @@ Examples:
   flaot inspect model.flp --json | jq '.steps[].op'"""
 
 
+MAX_FROZEN = 16
+"""Frozen initializers listed: old models have all their weights among the inputs."""
+
+
 @click.command("inspect", epilog=EPILOG)
 @click.argument("plan")
 @click.option("--steps/--no-steps", default=True, show_default=True, help="List the steps.")
@@ -43,7 +47,9 @@ def command(plan: str, steps: bool, constants: int, as_json: bool) -> None:
     console.table(rows)
     if document["frozen"]:
         console.out(f"\nInitializers the model lists as inputs too, frozen into the plan ({len(document['frozen'])})")
-        console.table([[f["name"], f["type"]] for f in document["frozen"]])
+        console.table([[f["name"], f["type"]] for f in document["frozen"][:MAX_FROZEN]])
+        if len(document["frozen"]) > MAX_FROZEN:
+            console.out(f"  and {len(document['frozen']) - MAX_FROZEN} more; --json lists them all")
     if steps:
         console.out(f"\nSteps ({len(document['steps'])})")
         rows = [[s["index"], s["op"], s["kernel"], s["output"], " ".join(s["nodes"])] for s in document["steps"]]

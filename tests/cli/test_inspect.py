@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from tests.cli.models import write_pair
 from tests.plan.programs import plan_of, softmax_of_constant, with_frozen
@@ -35,6 +36,11 @@ def test_frozen_initializers(run, tmp_path):
     frozen = json.loads(run("inspect", "k.flp", "--json").out)["frozen"]
     assert [(f["name"], f["type"]) for f in frozen] == [("k", "float32[2,3]"), ("flag", "bool[]")]
     assert "frozen" not in run("inspect", "p.flp").out
+    many = with_frozen()
+    many.frozen = [replace(many.frozen[0], name=f"k{i}") for i in range(20)]
+    (tmp_path / "many.flp").write_bytes(plan_of(many))
+    text = run("inspect", "many.flp").out
+    assert "k15  " in text and "k16" not in text and "and 4 more; --json lists them all" in text
 
 
 def test_refusals(run, tmp_path):
