@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 
 import click
 
-from flaot.errors import UsageError
+from flaot.errors import UsageError, printable
 from flaot.version import VERSION
 
 COMMANDS = {
@@ -42,6 +43,14 @@ class Lazy(click.Group):
             return None
         command: click.Command = importlib.import_module(f"flaot.cli.{cmd_name}").command
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest command when there is none of that name."""
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(args[0], COMMANDS, 1)
+            hint = f"did you mean '{near[0]}'?" if near else "see 'flaot --help'"
+            raise UsageError(f"there is no command '{printable(args[0])}'", hint=hint)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

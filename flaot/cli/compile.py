@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from flaot.cli import console, progress
-from flaot.cli.options import json_option, shapes
+from flaot.cli.options import CHIP, FILE, json_option, shapes
 from flaot.errors import FlaotError, ProblemList, UsageError, printable
 from flaot.files import check_output, write_file
 
@@ -24,9 +24,9 @@ Examples:
 
 
 @click.command("compile", epilog=EPILOG)
-@click.argument("model")
-@click.option("--hcd", default="host", show_default=True, metavar="NAME|FILE", help="Chip to compile for (see 'flaot hcd list').")
-@click.option("-o", "--output", metavar="PLAN", help="Plan to write; MODEL's name with .flp in the current folder when left out.")
+@click.argument("model", type=FILE)
+@click.option("--hcd", type=CHIP, default="host", show_default=True, metavar="NAME|FILE", help="Chip to compile for; see 'flaot hcd list'.")
+@click.option("-o", "--output", type=FILE, metavar="PLAN", help="Plan to write; without it MODEL's name with .flp in this folder.")
 @click.option("--shape", multiple=True, metavar="NAME=SIZES", help="Bind an input's shape or a symbol; repeatable.")
 @click.option("--precision", type=click.Choice(["default", "high"]), default="default", help="'high' turns approximating kernels off.")
 @click.option("--from", "after", metavar="STAGE", help="MODEL is not ONNX but a dump written after this stage; go on from there.")
@@ -45,6 +45,8 @@ def command(
     """Compile MODEL (an ONNX file) into a plan that 'flaot run' replays."""
     begin = time.perf_counter()
     target = output if output is not None else Path(model).stem + ".flp"
+    if output is None and target == Path(model).name:
+        raise UsageError(f"{printable(model, 200)} is a plan by its name; compile takes an ONNX model (or name the plan to write with -o)")
     check_output(target, [model])
     bindings = shapes(shape)
     dumps = _dumps(dump, model, as_json)
@@ -135,10 +137,11 @@ class _dumps:
 def _show(model: str, d: dict[str, Any]) -> None:
     memory = d["memory"]
     console.out(f"{printable(model, 200)} -> {printable(d['plan'], 200)} for {d['chip']} in {d['seconds']:.2f} s")
+    arena, bound = memory["arena_bytes"], memory["lower_bound_bytes"]
     rows = [
         ("plan", f"{console.size(d['plan_bytes'])}, of which constants {console.size(d['constants_bytes'])}"),
         ("steps", f"{d['steps']}"),
-        ("arena", f"{console.size(memory['arena_bytes'])}; {memory['ratio']:.3f} times the lower bound"),
+        ("arena", f"{arena} bytes; lower bound {bound} (what is alive at one step), ratio {memory['ratio']:.3f}"),
         ("digest", d["digest"][:32]),
     ]
     for name, text in rows:

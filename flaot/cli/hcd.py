@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flaot.cli import console
-from flaot.cli.options import json_option
+from flaot.cli.options import CHIP, json_option
 from flaot.hcd import bundled, load_hcd
 from flaot.hcd.document import json_schema
 from flaot.hcd.show import as_json_document, as_lines
@@ -41,7 +41,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command("show", epilog="Example:  flaot hcd show npu_v3")
-@click.argument("name_or_path")
+@click.argument("name_or_path", type=CHIP)
 @json_option
 def show(name_or_path: str, as_json: bool) -> None:
     """Show a descriptor with its derived defaults; NAME_OR_PATH is a bundled name, a file, or 'host'."""
@@ -55,7 +55,7 @@ def show(name_or_path: str, as_json: bool) -> None:
 
 
 @command.command("validate", epilog="Example:  flaot hcd validate my_chip.hcd other.hcd")
-@click.argument("names_or_paths", nargs=-1, required=True)
+@click.argument("names_or_paths", type=CHIP, nargs=-1, required=True)
 @json_option
 def validate(names_or_paths: tuple[str, ...], as_json: bool) -> None:
     """Check descriptors; every problem is reported with file:line:column (exit code 4)."""

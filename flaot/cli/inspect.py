@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flaot.cli import console
-from flaot.cli.options import json_option
+from flaot.cli.options import FILE, json_option
 
 EPILOG = """\b
 Examples:
@@ -19,7 +19,7 @@ MAX_FROZEN = 16
 
 
 @click.command("inspect", epilog=EPILOG)
-@click.argument("plan")
+@click.argument("plan", type=FILE)
 @click.option("--steps/--no-steps", default=True, show_default=True, help="List the steps.")
 @click.option("--constants", default=8, show_default=True, type=click.IntRange(0), help="How many constants to list, largest first.")
 @json_option

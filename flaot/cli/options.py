@@ -6,11 +6,26 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from flaot.cli.pairs import pairs
 from flaot.errors import UsageError, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Chip(click.Path):
+    """A bundled descriptor by name, or a file."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from flaot.hcd.library import bundled
+
+        names = [CompletionItem(n) for n in ("host", *bundled()) if n.startswith(incomplete)]
+        return [*super().shell_complete(ctx, param, incomplete), *names]
+
+
+FILE, CHIP = click.Path(readable=False), _Chip(readable=False)
+"""Paths taken as they are, which the shell completes; what is wrong with a file is said where it is read."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
@@ -19,7 +34,7 @@ def input_options(fn: F) -> F:
     """``--inputs``, ``--input`` and ``--seed``: what to feed."""
     fn = click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**63 - 1), help="Seed of the random inputs.")(fn)
     fn = click.option("--input", "single", multiple=True, metavar="NAME=X.npy", help="One input from a .npy file; repeatable.")(fn)
-    return click.option("--inputs", metavar="FEEDS.npz", help="Inputs by name; those not given are seeded random.")(fn)
+    return click.option("--inputs", type=FILE, metavar="FEEDS.npz", help="Inputs by name; those not given are seeded random.")(fn)
 
 
 def thread_option(fn: F) -> F:
@@ -28,7 +43,7 @@ def thread_option(fn: F) -> F:
 
 def shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...] | int]:
     """``--shape x=1,3,224,224`` binds an input, ``--shape batch=1`` a symbol or an input of one dimension. Raises UsageError."""
-    return {name: _shape(name, value) for name, value in pairs("--shape", given).items()}
+    return {name: _shape(name, value) for name, value in pairs("--shape", given, "NAME=SIZES, such as x=1,3,224,224").items()}
 
 
 def _shape(name: str, value: str) -> tuple[int, ...] | int:

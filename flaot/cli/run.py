@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from flaot.cli.options import input_options, json_option, thread_option
+from flaot.cli.options import FILE, input_options, json_option, thread_option
 from flaot.cli.running import run_plan
 
 EPILOG = """\b
@@ -17,9 +17,9 @@ Examples:
 
 
 @click.command("run", epilog=EPILOG)
-@click.argument("plan")
+@click.argument("plan", type=FILE)
 @input_options
-@click.option("--outputs", metavar="OUT.npz", help="Save every output by name.")
+@click.option("--outputs", type=FILE, metavar="OUT.npz", help="Save every output by name.")
 @thread_option
 @click.option("--repeat", default=1, show_default=True, type=click.IntRange(1, 10**9), help="Run this often and show the times.")
 @click.option("--profile", is_flag=True, help="Show the time of every step with the model's node names.")

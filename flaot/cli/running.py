@@ -23,7 +23,7 @@ def run_plan(
     as_json: bool,
 ) -> None:
     """Runs a plan file and shows its outputs."""
-    files = pairs("--input", single)
+    files = pairs("--input", single, "NAME=X.npy")
     if outputs is not None:
         check_output(outputs, [plan, *([inputs] if inputs else []), *files.values()])
 

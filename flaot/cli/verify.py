@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from flaot.cli import console, progress
-from flaot.cli.options import input_options, json_option, pairs, thread_option
+from flaot.cli.options import FILE, input_options, json_option, pairs, thread_option
 from flaot.errors import CheckFailed
 
 EPILOG = """\b
@@ -18,8 +18,8 @@ Examples:
 
 
 @click.command("verify", epilog=EPILOG)
-@click.argument("plan")
-@click.argument("model")
+@click.argument("plan", type=FILE)
+@click.argument("model", type=FILE)
 @input_options
 @click.option("--layers", is_flag=True, help="Compare every intermediate that survives in the plan, and name the first that differs.")
 @thread_option
@@ -28,7 +28,7 @@ def command(
     plan: str, model: str, inputs: str | None, single: tuple[str, ...], seed: int, layers: bool, threads: int, as_json: bool
 ) -> None:
     """Run PLAN and its MODEL (by onnxruntime) on the same inputs and compare. Exit code 1 when they differ."""
-    files = pairs("--input", single)
+    files = pairs("--input", single, "NAME=X.npy")
 
     from flaot.verify import verify_files
 

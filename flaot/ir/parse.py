@@ -31,8 +31,10 @@ def load_graph(path: Path | str) -> Graph:
         if os.path.exists(side):
             with np.load(side, allow_pickle=False) as stored:
                 data = {name: stored[name] for name in stored.files}
+    except UnicodeDecodeError:
+        raise ModelError("not the text of a graph, which --dump writes", where=printable(path, 300)) from None
     except (OSError, ValueError) as e:
-        raise FileSystemError(f"cannot be read: {e}", where=printable(path, 300)) from None
+        raise FileSystemError(f"cannot be read: {getattr(e, 'strerror', None) or e}", where=printable(path, 300)) from None
     return parse_graph(text, data, file=printable(path, 300))
 
 

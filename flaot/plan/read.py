@@ -54,7 +54,11 @@ def read_header(view: np.ndarray, where: str) -> Any:
     if magic == int.from_bytes(fields.MAGIC.to_bytes(4, "little"), "big"):
         raise PlanError("a plan of the other byte order", where=where)
     if magic != fields.MAGIC:
-        raise PlanError(f"not a flaot plan: it starts with {view[:4].tobytes()!r}, a plan with b'FLP1'", where=where)
+        raise PlanError(
+            f"not a flaot plan: it starts with {view[:4].tobytes()!r}, a plan with b'FLP1'",
+            where=where,
+            hint="'flaot compile' makes a plan of an ONNX model",
+        )
     if len(view) < HEADER.size:
         raise PlanError(f"{len(view)} bytes are too short for a plan's header of {HEADER.size}", where=where)
     header = view[: HEADER.size].view(HEADER.dtype)[0]

@@ -24,8 +24,20 @@ def choose_all(graph: Graph, chip: Cpu) -> dict[int, Implementation]:
         except FlaotError as e:
             problems.append(e)
     if problems:
+        problems = _alike_once(problems)
         raise problems[0] if len(problems) == 1 else ProblemList(problems)
     return ways
+
+
+def _alike_once(problems: list[FlaotError]) -> list[FlaotError]:
+    """One problem per sentence, at the first node it holds for; the others are counted."""
+    alike: dict[str, list[FlaotError]] = {}
+    for p in problems:
+        alike.setdefault(p.what, []).append(p)
+    for first, *others in alike.values():
+        if others:
+            first.what += f" (as in {len(others)} more node{'s' * (len(others) > 1)})"
+    return [group[0] for group in alike.values()]
 
 
 def schedule(graph: Graph, chip: Cpu) -> Program:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flaot.errors import DependencyError
+from flaot.errors import DependencyError, UsageError, printable
 from flaot.runtime.draw import draw
 from flaot.runtime.feeds import load_feeds
 from flaot.runtime.npy import Array
 from flaot.runtime.session import Session
 from flaot.verify.bounds import Bound, bounds_of_model
 from flaot.verify.compare import compare
-from flaot.verify.reference import reference
+from flaot.verify.reference import OTHER_MODEL, reference
 from flaot.verify.result import Comparison, Result
 
 
@@ -59,6 +59,9 @@ def _verify(session: Session, model: str, feeds: Mapping[str, np.ndarray], layer
     bounds = bounds_of_model(model, {n: x.shape for n, x in feeds.items()})
     producers = _producers(session)
     wants = {n: want[n] for n in got if n in want}
+    if got and not wants:
+        what = f"the model makes none of the plan's outputs: {', '.join(printable(n) for n in list(got)[:8])}"
+        raise UsageError(what, where=printable(model, 200), hint=OTHER_MODEL)
     outputs = [compare(n, got[n], w, bounds.get(n, Bound()), *producers.get(n, ("", ()))) for n, w in wants.items()]
     result = Result(outputs, not_compared=[n for n in got if n not in want])
     if layers:

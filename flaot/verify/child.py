@@ -1,7 +1,7 @@
 """The reference in a process of its own, so that a crash of onnxruntime is an answer and not an end.
 
 Standard input: a JSON line (``model``, ``values``, ``optimise``, ``shake``), then the feeds as .npz.
-Standard output: a JSON line (``ok``, or ``error`` with ``kind``), then the values as .npz.
+Standard output: a JSON line (``ok``, or ``error`` with ``kind``: dependency, reference or mismatch), then the values as .npz.
 """
 
 from __future__ import annotations
@@ -10,11 +10,20 @@ import io
 import json
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from flaot.errors import printable
 from flaot.runtime.npy import Array, read_data, read_members, to_npz
+
+SHOWN = 8
+"""Names a message lists at most."""
+
+
+class Mismatch(Exception):
+    """The plan and the model have other inputs."""
 
 
 def main() -> None:
@@ -30,6 +39,9 @@ def main() -> None:
         return
     try:
         values = _run(onnx, onnxruntime, job, _feeds(archive))
+    except Mismatch as e:
+        _answer(output, {"kind": "mismatch", "error": str(e)})
+        return
     except Exception as e:
         _answer(output, {"kind": "reference", "error": f"{type(e).__name__}: {e}"})
         return
@@ -64,9 +76,16 @@ def _run(onnx: Any, ort: Any, job: dict[str, Any], feeds: dict[str, np.ndarray])
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     source = job["model"] if not job["values"] and not job["shake"] else model.SerializeToString()
     session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    known = {i.name for i in session.get_inputs()} | {i.name for i in session.get_overridable_initializers()}
+    needed = [i.name for i in session.get_inputs()]
+    if set(needed) - set(feeds):
+        raise Mismatch(f"the model takes {_quoted(needed)}, the plan {_quoted(feeds)}")
+    known = {*needed, *(i.name for i in session.get_overridable_initializers())}
     results = session.run(wanted, {k: v for k, v in feeds.items() if k in known})
     return {n: _array(r) for n, r in zip(wanted, results, strict=True) if isinstance(r, np.ndarray) and r.dtype.kind in "fiub"}
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"'{printable(n)}'" for n in list(names)[:SHOWN]) or "no input"
 
 
 def _add_outputs(onnx: Any, model: Any, values: list[str]) -> list[str]:

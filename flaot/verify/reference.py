@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from flaot.errors import DependencyError, LimitError, printable
+from flaot.errors import DependencyError, LimitError, UsageError, printable
 from flaot.runtime.npy import Array, read_data, read_members, to_npz
 
 TIMEOUT = 1800
 """Seconds the reference may take."""
+
+OTHER_MODEL = "is it the model the plan was made of?"
 
 
 def reference(
@@ -25,7 +27,8 @@ def reference(
     """The model's outputs, and the intermediates ``values`` where the main graph makes them. A ``shake`` above 0
     seeds rounding noise on every operation (see :mod:`flaot.verify.shake`).
 
-    Raises DependencyError (exit code 8) when onnxruntime is missing, refuses the model or crashes; LimitError when it takes too long.
+    Raises UsageError when the model lacks a feed, DependencyError (exit code 8) when onnxruntime is missing, refuses the model or
+    crashes; LimitError when it takes too long.
     """
     job = json.dumps({"model": model, "values": list(values), "optimise": optimise, "shake": shake}).encode()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
@@ -45,6 +48,8 @@ def reference(
     answer = json.loads(head)
     if answer.get("kind") == "dependency":
         raise DependencyError(f"verifying needs onnx and onnxruntime, which do not load: {printable(answer['error'], 300)}")
+    if answer.get("kind") == "mismatch":
+        raise UsageError(answer["error"], where=printable(model, 200), hint=OTHER_MODEL)
     if "error" in answer:
         raise _failed(model, printable(" ".join(answer["error"].split()), 400))
     return {

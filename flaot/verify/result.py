@@ -76,11 +76,13 @@ class Result:
         """One line for the user."""
         first = self.first_difference
         if first is None:
-            worst = min((c.snr_db for c in self.outputs if c.snr_db is not None), default=None)
+            worst = min((c.snr_db for c in (*self.layers, *self.outputs) if c.snr_db is not None), default=None)
             figure = "bit for bit" if worst is None else f"signal-to-noise ratio at least {worst:.1f} dB"
-            count = len(self.outputs)
-            subject = f"{count} output{'s' * (count != 1)}" + (f" and {len(self.layers)} intermediates" if self.layers else "")
-            verb = "agrees" if count + len(self.layers) == 1 else "agree"
+            count, layers = len(self.outputs), self.layers
+            subject = f"{count} output{'s' * (count != 1)}"
+            if layers:
+                subject += f" and {len(layers)} intermediate{'s' * (len(layers) != 1)}"
+            verb = "agrees" if count + len(layers) == 1 else "agree"
             return f"verified: {subject} {verb} with onnxruntime ({figure})"
         kind = "first difference in order of execution: " if self.layers else ""
         return f"{kind}{first.sentence}"

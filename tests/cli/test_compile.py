@@ -135,7 +135,7 @@ def test_bad_models(run, tmp_path, name):
         (["m.onnx", "-o", "pipe"], 8, "not a regular file"),
         (["m.onnx", "-o", "/dev/null"], 8, "not a regular file"),
         (["pipe"], 8, "regular file"),
-        (["m.onnx", "--shape", "x"], 2, "expected NAME=VALUE"),
+        (["m.onnx", "--shape", "x"], 2, "expected NAME=SIZES, such as"),
         (["m.onnx", "--shape", "x=1,b"], 2, "whole numbers"),
         (["m.onnx", "--shape", "x=-1,4"], 2, "whole numbers"),
         (["m.onnx", "--shape", "z=1"], 2, "no such input or symbol"),
@@ -146,6 +146,8 @@ def test_bad_models(run, tmp_path, name):
         (["m.onnx", "--precision", "extreme"], 2, "extreme"),
         (["m.onnx", "--bogus"], 2, "--bogus"),
         ([], 2, "MODEL"),
+        (["m.flp"], 2, "compile takes an ONNX model"),
+        (["m.onnx", "-o", "f.flp", "--from", "fuse"], 3, "not the text of a graph"),
     ],
 )
 def test_bad_command_lines(run, tmp_path, args, code, words):
@@ -159,6 +161,13 @@ def test_errors_of_later_stages_name_the_model_too(run, tmp_path):
     half.graph.initializer.append(numpy_helper.from_array(np.ones((4, 4, 3, 3), np.float16), "h"))
     onnx.save(half, tmp_path / "half.onnx")
     run("compile", "half.onnx").failed(5, "half.onnx: node 'conv1' (Conv)", "float16")
+
+
+def test_nodes_with_one_problem_are_counted(run, tmp_path):
+    nodes = [helper.make_node("Softmax", [a], [b], name=f"s{a}", axis=1) for a, b in ("xu", "uv", "vy")]
+    onnx.save(model(nodes, dtype=TensorProto.FLOAT16), tmp_path / "half.onnx")
+    done = run("compile", "half.onnx").failed(5, "node 'sx' (Softmax)", "(as in 2 more nodes)")
+    assert done.err.count("\n") == 1
 
 
 def test_full_disk_leaves_the_old_plan(run, tmp_path):

@@ -33,6 +33,25 @@ def test_usage_errors(run, args):
     run(*args).failed(2, "--help")
 
 
+def test_a_misspelt_command_is_guessed(run):
+    run("compil", "m.onnx").failed(2, "there is no command 'compil'; did you mean 'compile'?")
+    run("m.onnx").failed(2, "there is no command 'm.onnx'; see 'flaot --help'")
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("flaot comp", ["plain,compile", "plain,completion"]),
+        ("flaot compile m", ["file,m"]),
+        ("flaot compile m.onnx --hcd npu", ["file,npu", "plain,npu_v2", "plain,npu_v3"]),
+        ("flaot run p.flp --outp", ["plain,--outputs"]),
+    ],
+)
+def test_tab_completes_commands_options_chips_and_files(run, line, offered):
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    assert run(env={"_FLAOT_COMPLETE": "bash_complete", **words}).out.split() == offered
+
+
 def test_version(run):
     assert run("version").out.startswith("flaot ")
     assert json.loads(run("version", "--json").out)["version"]

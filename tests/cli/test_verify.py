@@ -19,7 +19,7 @@ def test_agreement(run, tmp_path):
     np.savez(tmp_path / "f.npz", x=x())
     done = run("verify", "p.flp", "m.onnx", "--inputs", "f.npz", "--layers")
     assert done.code == 0, done
-    assert "verified: 1 output and 1 intermediates agree with onnxruntime" in done.out
+    assert "verified: 1 output and 1 intermediate agree with onnxruntime" in done.out
     document = json.loads(run("verify", "p.flp", "m.onnx", "--layers", "--json").out)
     assert document["ok"]
     assert [layer["name"] for layer in document["layers"]] == ["mid"]
@@ -63,6 +63,17 @@ def test_reference_that_fails(run, tmp_path):
     run("verify", "p.flp", "bad.onnx").failed(8, "bad.onnx: reference failed")
     run("verify", "p.flp", "absent.onnx").failed(8, "absent.onnx")
     run("verify", "m.onnx", "m.onnx").failed(6, "not a flaot plan")
+
+
+def test_another_model_is_not_a_failed_reference(run, tmp_path):
+    write_pair(tmp_path)
+    model = onnx.load(tmp_path / "m.onnx")
+    model.graph.output[0].name = model.graph.node[1].output[0] = "other"
+    onnx.save(model, tmp_path / "outputs.onnx")
+    run("verify", "p.flp", "outputs.onnx").failed(2, "none of the plan's outputs: y", "is it the model the plan was made of?")
+    model.graph.input[0].name = model.graph.node[0].input[0] = "image"
+    onnx.save(model, tmp_path / "inputs.onnx")
+    run("verify", "p.flp", "inputs.onnx").failed(2, "the model takes 'image', the plan 'x'", "is it the model the plan was made of?")
 
 
 def test_broken_onnxruntime_is_a_dependency_error(run, tmp_path):
