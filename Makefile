@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CSOURCES := $(shell find flaot -name '*.[ch]') CMakeLists.txt
 LIBRARY := build/.native
 
-.PHONY: help demo test test-slow lint format bench native clean
+.PHONY: help demo test test-slow lint format bench generate native clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -33,6 +33,10 @@ format: .venv/.dev ## Let ruff mend what it can
 
 bench: $(LIBRARY) .venv/.torch ## Measure against onnxruntime: latency, start-up, compile time, arena
 	$(BIN)/python -m benchmarks
+
+generate: .venv/.core ## Refresh the tables that C and Python share
+	$(BIN)/python -m flaot.kernels.generate
+	$(BIN)/python -m flaot.plan.generate
 
 native: $(LIBRARY) ## Build the native library
 
