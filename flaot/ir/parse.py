@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flaot.errors import FileSystemError, FlaotError, printable
+from flaot.errors import FileSystemError, FlaotError, ModelError, printable
 from flaot.ir.graph import Graph, Value
 from flaot.ir.op import OPS, Op, OpTypeError, load_all
 from flaot.ir.scan import Scanner

@@ -31,6 +31,6 @@ def choose(node: Node, chip: Cpu) -> Implementation:
 
 
 def _entry(node: Node, way: Implementation) -> float:
-    """What it costs to bring model inputs, which come row-major, into the storage the way wants; others are settled by the layouts stage."""
+    """What it costs to bring model inputs, which come row-major, into the storage the way wants; the layouts stage settles others."""
     outside = [(i, v) for i, v in enumerate(node.inputs) if v is not None and v.producer is None and not v.is_constant]
     return sum(RELAYOUT * v.type.nbytes for i, v in outside if v.type.rank > 2 and way.input_storage(node, i) is Storage.last)

@@ -119,3 +119,9 @@ def test_a_dump_of_any_stage_goes_on_to_the_same_plan(stage: str, tmp_path: Path
     assert print_graph(dump) == saved.read_text()
     assert compile_graph(dump, "generic_cpu", after=stage).plan == whole.plan
     assert [f.name for f in read_plan(whole.plan).frozen] == ["s"]
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ModelError, match="not the text of a graph"):
+        load_graph(tmp_path / "g.txt")
