@@ -17,6 +17,7 @@ import flaot.rules.canonicalize
 import flaot.rules.chain
 import flaot.rules.fuse
 import flaot.rules.recognise
+from flaot.errors import UsageError
 from flaot.frontend import read
 from flaot.hcd import Hcd, load_hcd
 from flaot.ir import op as ops
@@ -33,20 +34,27 @@ from flaot.targets.cpu import Cpu, cpu_of, device_record
 STAGES = ("read", "canonicalize", "recognise", "fuse", "chain", "layouts")
 """Stages whose graph can be dumped."""
 
+PRECISIONS = ("default", "high")
+
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile. ``shapes`` binds inputs (``{"x": (1, 3, 224, 224)}``) and symbols (``{"batch": 1}``);
-    ``observe`` is called with every stage's name and graph."""
+    """How to compile. ``shapes`` binds inputs (``{"x": (1, 3, 224, 224)}``) and symbols (``{"batch": 1}``); ``precision`` is "default",
+    or "high" for no kernel that approximates (Winograd); ``observe`` is called after every stage with its name and graph."""
 
     shapes: Mapping[str, tuple[int, ...] | int] = field(default_factory=dict)
     precision: str = "default"
     observe: Callable[[str, Graph], None] = lambda stage, graph: None
 
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise UsageError(f"precision {self.precision!r}; allowed are {', '.join(PRECISIONS)}")
+
 
 @dataclass
 class Compiled:
-    """A plan with what is known about it."""
+    """The bytes of a ``.flp`` file with what is known about them: the program they hold, the graph as it was scheduled, the rearrangements
+    that layouts cost, and ``report``, what ``flaot compile --json`` prints (sizes in bytes)."""
 
     plan: bytes
     program: Program

@@ -11,7 +11,8 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from flaot.pipeline import compile_model
+from flaot.errors import UsageError
+from flaot.pipeline import Options, compile_model
 from flaot.plan.program import Space
 from flaot.runtime.session import Session
 
@@ -115,7 +116,8 @@ def test_an_empty_graph_copies():
 
 SCRIPT = """
 import sys, hashlib
-from flaot.pipeline import compile_model
+from flaot.errors import UsageError
+from flaot.pipeline import Options, compile_model
 print(hashlib.sha256(compile_model(sys.argv[1], sys.argv[2]).plan).hexdigest())
 """
 
@@ -131,3 +133,8 @@ def test_equal_bytes_whatever_the_hash_seed_thread_count_and_folder(hcd, tmp_pat
         run = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=True)
         digests.add(run.stdout.strip())
     assert len(digests) == 1
+
+
+def test_unknown_precision():
+    with pytest.raises(UsageError, match="allowed are default, high"):
+        Options(precision="hihg")

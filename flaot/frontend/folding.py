@@ -47,7 +47,7 @@ class Emitter:
         reason = ""
         _check_attributes(op, where)
         try:
-            if self._evaluate is not None and op.deterministic and present and all(v.is_constant for v in present):
+            if self._evaluate is not None and present and all(v.is_constant for v in present):
                 types = op.infer([v.type if v is not None else None for v in inputs])
                 _check_sizes(types, where)
                 folded = self._fold(op, inputs, types, where)

@@ -1,4 +1,4 @@
-"""What an op is: one frozen dataclass with typed attributes, inference, tolerance, cost and examples.
+"""What an op is: one frozen dataclass with typed attributes, inference, tolerance and cost.
 
 An op file lives in ``flaot/ir/ops``; importing the package registers every op and every ONNX reader in it.
 """
@@ -9,7 +9,7 @@ import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flaot.ir.types import TensorType
 
@@ -54,9 +54,6 @@ class Op:
     """Base of all ops. Subclasses are frozen dataclasses whose fields are ints, floats, bools, strings, DTypes,
     enums, other ops, None or tuples of these: that is what the text form can print and parse."""
 
-    deterministic: ClassVar[bool] = True
-    """False for random ops: never folded, never merged with a twin."""
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if not cls.__name__.startswith("_"):
@@ -71,11 +68,11 @@ class Op:
         raise NotImplementedError
 
     def tolerance(self, inputs: Sequence[TensorType | None]) -> Tolerance:
-        """The op's declared error against the reference; the default is exact up to float32 rounding."""
+        """The op's declared error against the reference; the default suits float32 results of a few rounded operations."""
         return Tolerance()
 
     def cost(self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> Cost:
-        """Operations and bytes; the default is one operation per output element."""
+        """Operations and bytes; the default is one operation per output element, every input read and every output written once."""
         moved = sum(t.nbytes for t in (*inputs, *outputs) if t is not None)
         return Cost(sum(t.elements for t in outputs), moved)
 
@@ -85,7 +82,10 @@ R = TypeVar("R", bound=Reader)
 
 
 def reads(*op_types: str, domain: str = "") -> Callable[[R], R]:
-    """Registers a function that turns an ONNX node of these types into IR nodes through a NodeReader."""
+    """Registers a function that turns an ONNX node of these types into IR nodes through a NodeReader.
+
+    Raises ValueError when one of them has a reader already. The function raises through ``r.fail`` and ``r.unsupported``.
+    """
 
     def register(fn: R) -> R:
         for op_type in op_types:

@@ -55,7 +55,7 @@ class Kernel:
         KERNELS[self.name] = self
 
     def pack(self, **values: Any) -> bytes:
-        """The parameter record as little-endian bytes; every field must be given."""
+        """The parameter record as little-endian bytes. Raises TypeError unless every field is given, with as many entries as declared."""
         if set(values) != {p.name for p in self.params}:
             raise TypeError(f"{self.name} takes {[p.name for p in self.params]}, got {sorted(values)}")
         out = b""
@@ -100,7 +100,7 @@ class Builder(Protocol):
     def chip(self) -> CpuChip: ...
 
     def view(self, value: Value | None) -> View:
-        """Where a value lies (constants included), with the value's logical dims. An absent input is a bug."""
+        """Where a value lies (constants included), with the value's logical dims. Raises InternalError for None."""
 
     def constant(self, data: np.ndarray, dtype: DType | None = None) -> View:
         """A new constant in the plan (packed weights); equal bytes are stored once."""
@@ -109,7 +109,7 @@ class Builder(Protocol):
         """A dense arena buffer that lives from its first to its last use in this node's steps."""
 
     def variant(self, kernel: Kernel) -> str:
-        """The fastest variant of the kernel this chip runs (packing may depend on it)."""
+        """The fastest variant of the kernel this chip runs (packing may depend on it). Raises InternalError when there is none."""
 
     def step(
         self,
@@ -122,7 +122,8 @@ class Builder(Protocol):
         variant: str | None = None,
         **params: Any,
     ) -> None:
-        """Appends a kernel call."""
+        """Appends a kernel call, of the fastest variant unless one is named. ``scratch`` is bytes per part; ``parallel`` says that
+        dividing the call over threads pays."""
 
     def copy(self, source: View, target: View) -> None:
         """Appends a strided copy (equal dims and dtypes)."""
@@ -184,7 +185,7 @@ IMPLEMENTATIONS: dict[type[Op], list[Implementation]] = {}
 
 
 def candidates(op: Op) -> list[Implementation]:
-    """Every implementation declared for the op's class or a base of it."""
+    """Every implementation declared for the op's class, then for its bases."""
     return [i for cls in type(op).__mro__ if issubclass(cls, Op) for i in IMPLEMENTATIONS.get(cls, ())]
 
 

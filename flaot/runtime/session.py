@@ -36,7 +36,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class StepTime:
-    """Time of one step, with the names of the model nodes it came from."""
+    """Time of one step, with the names of the model nodes it came from; ``kernel`` is ``name.variant``."""
 
     step: int
     op: str
@@ -52,7 +52,7 @@ class Session:
         plan: path of a ``.flp`` file, or its bytes. A file is read into memory once and not touched again.
         threads: threads that share the work of one run; 0 takes every CPU this process may use.
 
-    Raises PlanError for a damaged or incompatible plan, FileSystemError, LimitError.
+    Raises PlanError for a damaged or incompatible plan, FileSystemError, LimitError, UsageError for another number of threads.
     """
 
     def __init__(self, plan: str | os.PathLike[str] | bytes, threads: int = 1) -> None:
@@ -75,14 +75,16 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Gives memory and threads back; runs still in flight finish first. Closing twice is allowed."""
+        """Gives memory and threads back, those of runs in flight when they finish. Closing twice is allowed."""
         self._native = None
         self._idle.clear()
 
     def get_inputs(self) -> list[PlanPort]:
+        """Name, shape and numpy dtype of every input, in the model's order."""
         return list(self.plan.inputs)
 
     def get_outputs(self) -> list[PlanPort]:
+        """The same of every output."""
         return list(self.plan.outputs)
 
     def run(
@@ -90,7 +92,8 @@ class Session:
     ) -> list[np.ndarray]:
         """``run(None, feeds)``, ``run(["y"], feeds)`` or ``run(feeds)``: the outputs as a list, all or those named.
 
-        Feeds map every input's name to an array of its shape and dtype, in any memory order. Raises RunInputError.
+        Feeds map every input's name to an array of its shape and dtype, in any memory order. Raises RunInputError, and UsageError
+        when the session is closed or ``nanoseconds`` is no array of one uint64 per step.
         """
         feeds, slots = input_feed, None
         if isinstance(output_names, Mapping) or feeds is None:
@@ -111,7 +114,9 @@ class Session:
             self._give_back(runner)
 
     def profile(self, feeds: Feeds, repeat: int = 1) -> list[StepTime]:
-        """Mean time of every step over ``repeat`` runs."""
+        """Mean time of every step over ``repeat`` runs, in whole nanoseconds. Raises what ``run`` does."""
+        if repeat < 1:
+            raise UsageError(f"{repeat} runs; at least 1 is needed")
         total = np.zeros(self.step_count, np.uint64)
         for _ in range(repeat):
             self.run(None, feeds, RunOptions(total))
@@ -122,7 +127,10 @@ class Session:
         return times
 
     def intermediates(self, feeds: Feeds) -> Iterator[tuple[Named, np.ndarray]]:
-        """Runs step by step; yields every inspectable value of the model with a copy of its data right after its step."""
+        """Runs step by step; yields every inspectable value of the model, in order of execution, with a copy of its data.
+
+        Raises what ``run`` does, and PlanError when the plan places a value outside its memory.
+        """
         runner = self._take()
         try:
             runner.bind(feeds)

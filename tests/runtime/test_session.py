@@ -147,6 +147,11 @@ def test_profile_names_the_model_nodes(session: Session) -> None:
         session.run(None, {"x": X}, RunOptions(np.zeros(3, np.uint64)))
 
 
+def test_profile_of_no_runs_is_refused(session: Session) -> None:
+    with pytest.raises(UsageError, match="0 runs; at least 1"):
+        session.profile({"x": X}, repeat=0)
+
+
 def test_intermediates(session: Session) -> None:
     ((named, mid),) = session.intermediates({"x": X})
     assert named.name == "mid" and named.step == 0

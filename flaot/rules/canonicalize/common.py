@@ -18,8 +18,6 @@ class Merge(Sweep):
         changes = _merge_constants(graph)
         seen: dict[tuple[object, ...], Node] = {}
         for node in graph.nodes():
-            if not node.op.deterministic:
-                continue
             key = (attribute(node.op), *(None if v is None else v.id for v in node.inputs))
             first = seen.setdefault(key, node)
             if first is node:

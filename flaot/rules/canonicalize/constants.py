@@ -32,7 +32,7 @@ class Evaluate(Protocol):
 
 
 class Fold(Rule):
-    """A deterministic node of constants."""
+    """A node of constants."""
 
     anchors = (Op,)
 
@@ -41,7 +41,7 @@ class Fold(Rule):
 
     def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
         present = [v for v in node.inputs if v is not None]
-        if not present or not all(v.is_constant for v in present) or not node.op.deterministic:
+        if not present or not all(v.is_constant for v in present):
             return None
         if sum(t.nbytes for t in node.output_types) > MAX_FOLDED:
             return Miss(f"the result has more than {MAX_FOLDED} bytes")
