@@ -57,11 +57,13 @@ clean: ## Remove what was built, .venv included
 	@touch $@
 
 .venv/.dev: .venv/.core
+	@echo "Installing what the tests and lint need (once)"
 	@$(PIP) --config-settings=wheel.cmake=false --editable '.[dev]'
 	@touch $@
 
 # torch first and alone: pip then takes the pinned build and nothing newer.
 .venv/.torch: .venv/.dev
+	@echo "Installing PyTorch for the export samples (once)"
 	@$(PIP) torch==2.13.0
 	@$(PIP) --config-settings=wheel.cmake=false --editable '.[torch]'
 	@touch $@

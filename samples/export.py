@@ -1,6 +1,6 @@
 """Exports a sample network with seeded weights: ``python samples/export.py resnet50 -o resnet50.onnx``.
 
-Needs torch (``pip install 'flaot[torch]'``). Both exporters of PyTorch are offered: they spell the same network differently,
+Needs torch (``pip install '.[torch]'`` in the checkout). Both exporters of PyTorch are offered: they spell the same network differently,
 and a converter has to read either.
 """
 
