@@ -12,8 +12,8 @@ import enum
 import importlib
 import pkgutil
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -46,8 +46,9 @@ class Kernel:
     name: str
     params: tuple[Param, ...] = ()
     variants: tuple[str, ...] = ("generic",)
-    enums: tuple[type[enum.IntEnum], ...] = ()
-    """Python enumerations the C code sees as ``FL_<KERNEL>_<MEMBER>``."""
+    enums: Mapping[str, type[enum.IntEnum]] = field(default_factory=dict, compare=False)
+    """Python enumerations by the prefix under which C sees them: ``FL_<PREFIX>_<MEMBER>``, and ``FL_<PREFIX>_COUNT`` where they count
+    from 0. Other kernels may use them too."""
 
     def __post_init__(self) -> None:
         if self.name in KERNELS:

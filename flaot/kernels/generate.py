@@ -22,8 +22,11 @@ def params_header(kernels: list[Kernel]) -> str:
     """One struct per kernel that has parameters; a trailing array of any length becomes a flexible array member."""
     out = [HEADER, "#ifndef FLAOT_GEN_PARAMS_H\n#define FLAOT_GEN_PARAMS_H\n#include <stdint.h>\n"]
     for k in kernels:
-        for e in k.enums:
-            rows = ",\n".join(f"  FL_{k.name}_{m.name.rstrip('_')}".upper() + f" = {m.value}" for m in e)
+        for prefix, e in k.enums.items():
+            members = [(m.name.rstrip("_"), m.value) for m in e]
+            if [value for _, value in members] == list(range(len(members))):
+                members.append(("count", len(members)))
+            rows = ",\n".join(f"  FL_{prefix}_{name}".upper() + f" = {value}" for name, value in members)
             out.append(f"\nenum {{\n{rows}\n}};\n")
         if not k.params:
             continue

@@ -1,4 +1,4 @@
-/* The activations that convolutions and products end with, on one vector; the numbers are those of flaot.ir.ops.conv.Act. */
+/* The activations that convolutions and products end with, on one vector. */
 #ifndef FLAOT_KERNELS_EPILOGUE_H
 #define FLAOT_KERNELS_EPILOGUE_H
 #include "common/vmath.h"

@@ -1,12 +1,8 @@
-/* Scalar activations of FusedConv; the numbers are those of flaot.ir.ops.conv.Act. NaN stays NaN. */
+/* Scalar activations of FusedConv. NaN stays NaN. */
 #ifndef FLAOT_CONV_ACTIVATION_H
 #define FLAOT_CONV_ACTIVATION_H
 #include "common/math.h"
-
-enum {
-  FL_ACT_NONE, FL_ACT_CLAMP, FL_ACT_SIGMOID, FL_ACT_SILU, FL_ACT_HARD_SIGMOID, FL_ACT_HARD_SWISH, FL_ACT_TANH, FL_ACT_GELU,
-  FL_ACT_LEAKY_RELU, FL_ACT_PRELU, FL_ACT_COUNT
-};
+#include "gen/params.h"
 
 static inline float fl_clampf(float v, float lo, float hi) {
   v = v < lo ? lo : v;

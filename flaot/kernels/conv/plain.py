@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from flaot.ir.graph import Node
-from flaot.ir.ops.conv import Conv
+from flaot.ir.ops.conv import Act, Conv
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, float32_only
 from flaot.kernels.common.axes import three
 from flaot.kernels.conv.parts import EPILOGUE, RATE, epilogue
@@ -13,6 +13,7 @@ from flaot.kernels.conv.parts import EPILOGUE, RATE, epilogue
 CONV = Kernel(
     "conv_f32",
     params=(Param("strides", count=3), Param("pads", count=3), Param("dilations", count=3), Param("group"), Param("bias"), *EPILOGUE),
+    enums={"act": Act},
 )
 """Inputs x, w, then as flagged bias and residual, then slope when act is prelu. Arrays hold the last n entries for n spatial axes."""
 

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import enum
+
 from flaot.ir.graph import Node
-from flaot.ir.ops.grid_sample import MODES, PADDINGS, GridSample
+from flaot.ir.ops.grid_sample import GridSample
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 
-GRID_SAMPLE = Kernel("grid_sample_f32", params=(Param("mode"), Param("padding"), Param("align_corners")))
+
+class Mode(enum.IntEnum):
+    nearest = 0
+    linear = 1
+    cubic = 2
+
+
+class Padding(enum.IntEnum):
+    zeros = 0
+    border = 1
+    reflection = 2
+
+
+GRID_SAMPLE = Kernel(
+    "grid_sample_f32", params=(Param("mode"), Param("padding"), Param("align_corners")),
+    enums={"grid": Mode, "outside": Padding},
+)
 
 
 class GridSampleWay(Implementation):
@@ -27,5 +45,5 @@ class GridSampleWay(Implementation):
         y = b.view(node.outputs[0])
         b.step(
             GRID_SAMPLE, [b.view(node.inputs[0]), b.view(node.inputs[1])], [y], parallel=y.elements > 20_000,
-            mode=MODES.index(op.mode), padding=PADDINGS.index(op.padding), align_corners=int(op.align_corners),
+            mode=Mode[op.mode], padding=Padding[op.padding], align_corners=int(op.align_corners),
         )

@@ -2,9 +2,6 @@
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
-enum { NEAREST = 0, LINEAR = 1, CUBIC = 2 };
-enum { ZEROS = 0, BORDER = 1, REFLECTION = 2 };
-
 fl_status fl_grid_sample_f32_check(const fl_call *c) {
   const fl_grid_sample_f32_params *p = c->params;
   if (c->n_in != 2 || c->n_out != 1 || c->params_size != sizeof *p) return FL_PLAN_PARAMS;
@@ -12,8 +9,8 @@ fl_status fl_grid_sample_f32_check(const fl_call *c) {
   if (x->dtype != FL_F32 || g->dtype != FL_F32 || y->dtype != FL_F32) return FL_PLAN_PARAMS;
   if ((x->rank != 4 && x->rank != 5) || g->rank != x->rank || y->rank != x->rank || g->dims[x->rank - 1] != x->rank - 2) return FL_PLAN_PARAMS;
   if (x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1] || g->dims[0] != x->dims[0]) return FL_PLAN_PARAMS;
-  if (p->mode < NEAREST || p->mode > CUBIC || p->padding < ZEROS || p->padding > REFLECTION) return FL_PLAN_PARAMS;
-  if (p->mode == CUBIC && x->rank != 4) return FL_PLAN_PARAMS;
+  if (p->mode < FL_GRID_NEAREST || p->mode > FL_GRID_CUBIC || p->padding < FL_OUTSIDE_ZEROS || p->padding > FL_OUTSIDE_REFLECTION) return FL_PLAN_PARAMS;
+  if (p->mode == FL_GRID_CUBIC && x->rank != 4) return FL_PLAN_PARAMS;
   for (unsigned i = 2; i < x->rank; i++)
     if (x->dims[i] < 1 || x->dims[i] > 1 << 24 || g->dims[i - 1] != y->dims[i]) return FL_PLAN_PARAMS;
   return FL_OK;
@@ -44,8 +41,8 @@ typedef struct axis { int32_t size; float low, high; int32_t taps; int64_t index
 /* Index of pixel i under the padding, or -1 for zero. */
 static int64_t pixel(const axis *a, int32_t padding, float i) {
   if (i >= 0.0f && i <= (float)(a->size - 1)) return (int64_t)i;
-  if (padding == ZEROS) return -1;
-  float v = padding == BORDER ? (i < 0.0f ? 0.0f : (float)(a->size - 1)) : mirror(i, a->low, a->high);
+  if (padding == FL_OUTSIDE_ZEROS) return -1;
+  float v = padding == FL_OUTSIDE_BORDER ? (i < 0.0f ? 0.0f : (float)(a->size - 1)) : mirror(i, a->low, a->high);
   int64_t k = (int64_t)v;
   return k < 0 ? 0 : k >= a->size ? a->size - 1 : k;
 }
@@ -65,15 +62,15 @@ static void locate(axis *a, const fl_grid_sample_f32_params *p, int32_t size, fl
   a->size = size, a->low = p->align_corners ? 0.0f : -0.5f, a->high = p->align_corners ? n - 1.0f : n - 0.5f;
   v = p->align_corners ? (v + 1.0f) / 2.0f * (n - 1.0f) : ((v + 1.0f) * n - 1.0f) / 2.0f;
   v = v > -1.0e9f ? (v < 1.0e9f ? v : 1.0e9f) : -1.0e9f; /* NaN counts as far outside */
-  if (p->mode == NEAREST) v = round_of(v);
-  if (p->mode != CUBIC && p->padding == BORDER && (v < a->low || v > a->high)) v = v < 0.0f ? 0.0f : n - 1.0f;
-  if (p->mode != CUBIC && p->padding == REFLECTION) v = mirror(v, a->low, a->high);
+  if (p->mode == FL_GRID_NEAREST) v = round_of(v);
+  if (p->mode != FL_GRID_CUBIC && p->padding == FL_OUTSIDE_BORDER && (v < a->low || v > a->high)) v = v < 0.0f ? 0.0f : n - 1.0f;
+  if (p->mode != FL_GRID_CUBIC && p->padding == FL_OUTSIDE_REFLECTION) v = mirror(v, a->low, a->high);
   first = floor_of(v);
-  a->taps = p->mode == NEAREST ? 1 : p->mode == LINEAR ? 2 : 4;
+  a->taps = p->mode == FL_GRID_NEAREST ? 1 : p->mode == FL_GRID_LINEAR ? 2 : 4;
   float r = v - first;
   a->weight[0] = 1.0f;
-  if (p->mode == LINEAR) a->weight[0] = 1.0f - r, a->weight[1] = r;
-  if (p->mode == CUBIC) cubic(r, a->weight), first -= 1.0f;
+  if (p->mode == FL_GRID_LINEAR) a->weight[0] = 1.0f - r, a->weight[1] = r;
+  if (p->mode == FL_GRID_CUBIC) cubic(r, a->weight), first -= 1.0f;
   for (int32_t k = 0; k < a->taps; k++) a->index[k] = pixel(a, p->padding, first + (float)k);
 }
 

@@ -20,7 +20,7 @@ MAP = Kernel(
     "map",
     params=(Param("chunk"), Param("registers"), Param("width"), Param("code", "u32", 0)),
     variants=("generic", "avx2", "avx512"),
-    enums=(Code,),
+    enums={"map": Code},
 )
 """``code`` is 8 words per instruction: code, types, destination, three sources, two arguments; see map.h."""
 

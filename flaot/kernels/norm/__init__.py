@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 from flaot.ir.graph import Node
 from flaot.ir.ops.norm import (
     GroupNormalization,
@@ -15,13 +17,24 @@ from flaot.ir.ops.norm import (
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 from flaot.plan.program import View
 
+
+class Mode(enum.IntEnum):
+    """What x less its mean (in ``variance`` and ``deviation``) is divided by."""
+
+    variance = 0
+    """sqrt(variance + epsilon)"""
+    rms = 1
+    deviation = 2
+    """sqrt(variance) + epsilon"""
+    lp1 = 3
+    lp2 = 4
+
+
 NORM = Kernel(
     "norm_f32", params=(Param("axes", "u32"), Param("mode"), Param("has"), Param("epsilon", "f32")),
-    variants=("generic", "avx2", "avx512"),
+    variants=("generic", "avx2", "avx512"), enums={"norm": Mode},
 )
-"""``axes`` is a bit set; ``mode`` as in the C source; ``has`` flags scale (1) and bias (2)."""
-
-VARIANCE, RMS, DEVIATION, LP1, LP2 = range(5)
+"""``axes`` is a bit set; ``has`` flags scale (1) and bias (2)."""
 
 
 def grouped(view: View, groups: int) -> View:
@@ -52,17 +65,17 @@ class Normalise(Implementation):
     def in_place(self, node: Node) -> tuple[int, ...]:
         return (0,)
 
-    def mode(self, op: _Norm) -> tuple[int, float]:
+    def mode(self, op: _Norm) -> tuple[Mode, float]:
         """Mode and epsilon."""
         match op:
             case RMSNormalization():
-                return RMS, op.epsilon
+                return Mode.rms, op.epsilon
             case MeanVarianceNormalization():
-                return DEVIATION, 1e-9
+                return Mode.deviation, 1e-9
             case LpNormalization():
-                return (LP1 if op.p == 1 else LP2), 0.0
+                return (Mode.lp1 if op.p == 1 else Mode.lp2), 0.0
             case LayerNormalization() | InstanceNormalization() | GroupNormalization():
-                return VARIANCE, op.epsilon
+                return Mode.variance, op.epsilon
         raise TypeError(op.name)
 
     def lower(self, node: Node, b: Builder) -> None:

@@ -8,7 +8,7 @@ enum { RUN = 32 };
 
 fl_status fl_norm_f32_check(const fl_call *c) {
   const fl_norm_f32_params *p = c->params;
-  if (c->params_size != sizeof *p || p->mode < 0 || p->mode >= MODES || p->has < 0 || p->has > 3) return FL_PLAN_PARAMS;
+  if (c->params_size != sizeof *p || p->mode < 0 || p->mode >= FL_NORM_COUNT || p->has < 0 || p->has > 3) return FL_PLAN_PARAMS;
   if (c->n_in != 1u + (p->has & 1) + (unsigned)(p->has >> 1) || (c->n_out != 1 && c->n_out != 3)) return FL_PLAN_PARAMS;
   const fl_tensor *x = c->t[0];
   for (uint32_t i = 0; i < c->n_in + c->n_out; i++) {
@@ -52,9 +52,9 @@ static float total(walk *w, float mean, int power) {
 
 static void window(walk *w, const fl_norm_f32_params *p) {
   const fl_call *c = w->c;
-  bool centred = p->mode == VARIANCE || p->mode == DEVIATION;
+  bool centred = p->mode == FL_NORM_VARIANCE || p->mode == FL_NORM_DEVIATION;
   float n = (float)w->n, mean = centred ? total(w, 0.0f, 0) / n : 0.0f;
-  float inv = norm_inverse(p, p->mode == LP1 ? total(w, 0.0f, 1) : total(w, mean, 2), n);
+  float inv = norm_inverse(p, p->mode == FL_NORM_LP1 ? total(w, 0.0f, 1) : total(w, mean, 2), n);
   for (int64_t i = 0; i < w->n; i++, next(w)) {
     float v = (((const float *)c->p[0])[w->o[0]] - mean) * inv;
     if (p->has & 1) v *= ((const float *)c->p[1])[w->o[1]];

@@ -144,9 +144,9 @@ static fl_status norm_run(const fl_call *c) {
     const float *t[4] = {(const float *)c->p[0] + o[0], NULL, NULL, (const float *)c->p[c->n_in] + o[c->n_in]};
     if (p->has & 1) t[SCALE] = (const float *)c->p[1] + o[1];
     if (p->has & 2) t[BIAS] = (const float *)c->p[c->n_in - 1] + o[c->n_in - 1];
-    bool centred = p->mode == VARIANCE || p->mode == DEVIATION;
+    bool centred = p->mode == FL_NORM_VARIANCE || p->mode == FL_NORM_DEVIATION;
     float mean = centred ? (float)(window_total(&s, t[X], 0, 0.0f) / (double)n) : 0.0f;
-    float inv = norm_inverse(p, (float)window_total(&s, t[X], p->mode == LP1 ? 1 : 2, mean), (float)n);
+    float inv = norm_inverse(p, (float)window_total(&s, t[X], p->mode == FL_NORM_LP1 ? 1 : 2, mean), (float)n);
     window_write(&s, t, mean, inv);
     if (c->n_out == 3) ((float *)c->p[c->n_in + 1])[o[c->n_in + 1]] = mean, ((float *)c->p[c->n_in + 2])[o[c->n_in + 2]] = inv;
   }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from typing import Any
 
@@ -12,10 +13,18 @@ from flaot.ir.types import DType
 from flaot.kernels.base import VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.common.axes import three
 
+
+class Mode(enum.IntEnum):
+    """What pool_f32 takes of a window."""
+
+    max = 0
+    mean = 1
+    norm = 2
+
+
 _WINDOW = tuple(Param(name, count=3) for name in ("window", "stride", "dilation", "begin", "end"))
-POOL = Kernel("pool_f32", params=(Param("mode"), Param("include"), Param("p"), *_WINDOW), variants=VARIANTS)
+POOL = Kernel("pool_f32", params=(Param("mode"), Param("include"), Param("p"), *_WINDOW), variants=VARIANTS, enums={"pool": Mode})
 MAXPOOL = Kernel("maxpool", params=(Param("column_major"), *_WINDOW), variants=VARIANTS)
-MAX, MEAN, NORM = 0, 1, 2
 
 
 def _window(op: _Pool) -> dict[str, Any]:
@@ -47,7 +56,7 @@ class PoolWay(Implementation):
         if isinstance(op, MaxPool) and (op.indices or x.dtype is not DType.float32):
             b.step(MAXPOOL, [x], outs, parallel=parallel, column_major=int(op.column_major), **_window(op))
             return
-        mode = MAX if isinstance(op, MaxPool) else MEAN if isinstance(op, AveragePool) else NORM
+        mode = Mode.max if isinstance(op, MaxPool) else Mode.mean if isinstance(op, AveragePool) else Mode.norm
         include = int(isinstance(op, AveragePool) and op.count_include_pad)
         p = op.p if isinstance(op, LpPool) else 0
         used = (outs[0].dims[-1] - 1) * op.strides[-1] + (op.kernel[-1] - 1) * op.dilations[-1] + 1

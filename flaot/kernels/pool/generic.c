@@ -3,8 +3,6 @@
 #include "gen/params.h"
 #include "pool/window.h"
 
-enum { MAX = 0, MEAN = 1, NORM = 2 };
-
 /* Floats the row buffer of the vector variants needs. */
 static int64_t row_floats(const fl_pool_f32_params *p, int64_t in, int64_t out) {
   int64_t used = (out - 1) * p->stride[2] + (int64_t)(p->window[2] - 1) * p->dilation[2] + 1, whole = in + p->begin[2];
@@ -16,8 +14,8 @@ fl_status fl_pool_f32_check(const fl_call *c) {
   if (c->n_in != 1 || c->n_out != 1 || c->params_size != sizeof *p) return FL_PLAN_PARAMS;
   const fl_tensor *x = c->t[0], *y = c->t[1];
   if (x->dtype != FL_F32 || y->dtype != FL_F32 || x->rank < 3 || x->rank > 5 || y->rank != x->rank) return FL_PLAN_PARAMS;
-  if (x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1] || p->mode < MAX || p->mode > NORM) return FL_PLAN_PARAMS;
-  if (!fl_window_ok(p->window, p->stride, p->dilation, p->begin, p->end) || (p->mode == NORM && p->p < 1)) return FL_PLAN_PARAMS;
+  if (x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1] || p->mode < FL_POOL_MAX || p->mode > FL_POOL_NORM) return FL_PLAN_PARAMS;
+  if (!fl_window_ok(p->window, p->stride, p->dilation, p->begin, p->end) || (p->mode == FL_POOL_NORM && p->p < 1)) return FL_PLAN_PARAMS;
   int64_t row = row_floats(p, x->dims[x->rank - 1], y->dims[y->rank - 1]);
   return row <= (int64_t)(c->scratch_size / sizeof(float)) ? FL_OK : FL_PLAN_PARAMS;
 }
@@ -37,16 +35,16 @@ typedef struct window { const fl_pool_f32_params *p; fl_taps t[3]; const int64_t
 
 static float reduce(const float *x, const window *w) {
   const fl_pool_f32_params *p = w->p;
-  float acc = p->mode == MAX ? -__builtin_inff() : 0.0f;
+  float acc = p->mode == FL_POOL_MAX ? -__builtin_inff() : 0.0f;
   for (int32_t i = w->t[0].first; i < w->t[0].last; i++)
     for (int32_t j = w->t[1].first; j < w->t[1].last; j++)
       for (int32_t k = w->t[2].first; k < w->t[2].last; k++) {
         float v = x[(w->t[0].at + (int64_t)i * p->dilation[0]) * w->s[0] + (w->t[1].at + (int64_t)j * p->dilation[1]) * w->s[1] +
                     (w->t[2].at + (int64_t)k * p->dilation[2]) * w->s[2]];
-        if (p->mode == MAX) acc = v > acc || v != v ? v : acc;
-        else acc += p->mode == MEAN ? v : power(v, p->p);
+        if (p->mode == FL_POOL_MAX) acc = v > acc || v != v ? v : acc;
+        else acc += p->mode == FL_POOL_MEAN ? v : power(v, p->p);
       }
-  return p->mode == MEAN ? acc / w->count : p->mode == NORM ? root(acc, p->p) : acc;
+  return p->mode == FL_POOL_MEAN ? acc / w->count : p->mode == FL_POOL_NORM ? root(acc, p->p) : acc;
 }
 
 /* What the sum of a window is divided by. */

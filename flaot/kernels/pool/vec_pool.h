@@ -4,7 +4,6 @@
 #include "gen/params.h"
 #include "pool/window.h"
 
-enum { MAX = 0, MEAN = 1, NORM = 2 };
 fl_status fl_pool_f32_generic(const fl_call *c);
 
 typedef struct job {
@@ -69,7 +68,7 @@ FL_INLINE void channels(const job *j, const float *x, float *y, float scale, con
 
 static void last(const fl_call *c, job *j) {
   const fl_pool_f32_params *p = j->p;
-  bool max = p->mode == MAX;
+  bool max = p->mode == FL_POOL_MAX;
   int64_t rows = j->y.n * j->y.d[0] * j->y.d[1];
   for (int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts); r < end; r++) {
     int64_t h = r % j->y.d[1], d = r / j->y.d[1] % j->y.d[0], n = r / j->y.d[1] / j->y.d[0];
@@ -163,13 +162,13 @@ static void planes(const fl_call *c, const job *j) {
   for (int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts); r < end; r++) {
     const float *x = (const float *)c->p[0] + r / j->x.c * j->x.ns + r % j->x.c * j->x.cs;
     float *y = (float *)c->p[1] + r / j->x.c * j->y.ns + r % j->x.c * j->y.cs;
-    *y = j->p->mode == MAX ? fold(x, n, true) : fold(x, n, false) / (float)n;
+    *y = j->p->mode == FL_POOL_MAX ? fold(x, n, true) : fold(x, n, false) / (float)n;
   }
 }
 
 static void plain(const fl_call *c, job *j) {
   const fl_pool_f32_params *p = j->p;
-  bool max = p->mode == MAX, whole = j->y.d[2] == 1 && p->begin[2] == 0 && p->dilation[2] == 1;
+  bool max = p->mode == FL_POOL_MAX, whole = j->y.d[2] == 1 && p->begin[2] == 0 && p->dilation[2] == 1;
   int64_t rows = j->y.n * j->y.c * j->y.d[0] * j->y.d[1], reach = (j->y.d[2] - 1) * (int64_t)p->stride[2] + (int64_t)(p->window[2] - 1) * p->dilation[2] + 1;
   int64_t span = (int64_t)p->begin[2] + j->x.d[2], floats = reach > span ? reach : span;
   float *row = c->scratch;
@@ -192,7 +191,7 @@ static fl_status pool(const fl_call *c) {
   const fl_pool_f32_params *p = c->params;
   job j = {p, fl_plane_of(c->t[0]), fl_plane_of(c->t[1]), {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, {0, 0, 0}};
   for (int i = 0; i < 3; i++) j.step[i] = p->dilation[i] * j.x.s[i];
-  if (p->mode == NORM || fl_elements(c->t[0]) == 0 || fl_elements(c->t[1]) == 0) return fl_pool_f32_generic(c);
+  if (p->mode == FL_POOL_NORM || fl_elements(c->t[0]) == 0 || fl_elements(c->t[1]) == 0) return fl_pool_f32_generic(c);
   if (whole_planes(&j)) planes(c, &j);
   else if (j.x.cs == 1 && j.y.cs == 1) last(c, &j);
   else if ((j.x.s[2] == 1 || j.x.d[2] == 1) && (j.y.s[2] == 1 || j.y.d[2] == 1)) plain(c, &j);

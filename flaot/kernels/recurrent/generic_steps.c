@@ -14,10 +14,10 @@ static bool is(const steps_operand *o, unsigned rank, const int64_t *dims) {
 
 fl_status fl_recurrent_steps_check(const fl_call *c) {
   const fl_recurrent_steps_params *p = c->params;
-  if (c->params_size != sizeof *p || p->cell < 0 || p->cell >= STEPS_CELLS || p->has < 0 || p->has > 7 || p->reverse >> 1) return FL_PLAN_PARAMS;
-  if ((p->vl != 8 && p->vl != 16) || (p->cell != STEPS_LSTM && (p->has & STEPS_C0))) return FL_PLAN_PARAMS;
-  uint32_t in = 2u + (p->cell == STEPS_GRU_AFTER) + (uint32_t)((p->has & 1) + (p->has >> 1 & 1) + (p->has >> 2));
-  if (c->n_in != in || c->n_out != (p->cell == STEPS_LSTM ? 3u : 2u)) return FL_PLAN_PARAMS;
+  if (c->params_size != sizeof *p || p->cell < 0 || p->cell >= FL_STEPS_COUNT || p->has < 0 || p->has > 7 || p->reverse >> 1) return FL_PLAN_PARAMS;
+  if ((p->vl != 8 && p->vl != 16) || (p->cell != FL_STEPS_LSTM && (p->has & STEPS_C0))) return FL_PLAN_PARAMS;
+  uint32_t in = 2u + (p->cell == FL_STEPS_GRU_AFTER) + (uint32_t)((p->has & 1) + (p->has >> 1 & 1) + (p->has >> 2));
+  if (c->n_in != in || c->n_out != (p->cell == FL_STEPS_LSTM ? 3u : 2u)) return FL_PLAN_PARAMS;
   steps_operands o = steps_bind(c);
   if (o.y.t->rank != 4) return FL_PLAN_PARAMS;
   int64_t t = o.y.t->dims[0], d = o.y.t->dims[1], n = o.y.t->dims[2], h = o.y.t->dims[3], g = steps_gates[p->cell];

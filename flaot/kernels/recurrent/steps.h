@@ -4,10 +4,9 @@
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
-enum { STEPS_LSTM, STEPS_GRU_AFTER, STEPS_GRU_BEFORE, STEPS_RNN_TANH, STEPS_RNN_RELU, STEPS_CELLS };
 enum { STEPS_LENGTHS = 1, STEPS_H0 = 2, STEPS_C0 = 4 };
 enum { STEPS_ROWS = 4, STEPS_STATES = 4 }; /* scratch: rows x states x padded units, floats */
-static const int64_t steps_gates[STEPS_CELLS] = {4, 3, 3, 1, 1};
+static const int64_t steps_gates[FL_STEPS_COUNT] = {4, 3, 3, 1, 1};
 
 typedef struct steps_operand { const fl_tensor *t; const float *p; } steps_operand;
 typedef struct steps_operands {
@@ -24,12 +23,12 @@ static inline steps_operands steps_bind(const fl_call *c) {
   uint32_t i = 0;
 #define FL_NEXT(X) (o.X.t = c->t[i], o.X.p = c->p[i], i++)
   FL_NEXT(xw), FL_NEXT(r);
-  if (p->cell == STEPS_GRU_AFTER) FL_NEXT(rb);
+  if (p->cell == FL_STEPS_GRU_AFTER) FL_NEXT(rb);
   if (p->has & STEPS_LENGTHS) o.length = c->t[i], o.lengths = c->p[i], o.length_stride = c->t[i]->strides[0], i++;
   if (p->has & STEPS_H0) FL_NEXT(h0);
   if (p->has & STEPS_C0) FL_NEXT(c0);
   FL_NEXT(y), FL_NEXT(hn);
-  if (p->cell == STEPS_LSTM) FL_NEXT(cn);
+  if (p->cell == FL_STEPS_LSTM) FL_NEXT(cn);
 #undef FL_NEXT
   return o;
 }

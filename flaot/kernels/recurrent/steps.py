@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 
 from flaot.ir.graph import Node
@@ -11,21 +13,32 @@ from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, 
 from flaot.kernels.matmul.gemm import emit_gemm
 from flaot.kernels.recurrent.portable import time_major
 
-STEPS = Kernel(
-    "recurrent_steps", params=(Param("vl"), Param("cell"), Param("has"), Param("reverse")), variants=("avx2", "avx512")
-)
-"""``has`` flags lengths (1), initial h (2) and initial c (4); cells as in the C header."""
 
-CELL_LSTM, CELL_GRU_AFTER, CELL_GRU_BEFORE, CELL_RNN_TANH, CELL_RNN_RELU = range(5)
+class Cell(enum.IntEnum):
+    """``gru_after`` applies the reset gate after the linear part of the hidden gate (linear_before_reset), ``gru_before`` before it."""
+
+    lstm = 0
+    gru_after = 1
+    gru_before = 2
+    rnn_tanh = 3
+    rnn_relu = 4
+
+
+STEPS = Kernel(
+    "recurrent_steps", params=(Param("vl"), Param("cell"), Param("has"), Param("reverse")), variants=("avx2", "avx512"),
+    enums={"steps": Cell},
+)
+"""``has`` flags lengths (1), initial h (2) and initial c (4)."""
+
 ROWS, STATES = 4, 4
 
 
-def cell_code(op: _Recurrent) -> int:
+def cell_code(op: _Recurrent) -> Cell:
     if isinstance(op, LSTM):
-        return CELL_LSTM
+        return Cell.lstm
     if isinstance(op, GRU):
-        return CELL_GRU_AFTER if op.linear_before_reset else CELL_GRU_BEFORE
-    return CELL_RNN_RELU if op.activations[0][0] == "Relu" else CELL_RNN_TANH
+        return Cell.gru_after if op.linear_before_reset else Cell.gru_before
+    return Cell.rnn_relu if op.activations[0][0] == "Relu" else Cell.rnn_tanh
 
 
 def units_first(weights: np.ndarray, gates: int, lanes: int) -> np.ndarray:
@@ -93,10 +106,10 @@ class FusedSteps(Implementation):
         emit_gemm(b, x, columns, xw, bias=units_first(outer, g, lanes).reshape(-1))
         inputs, outputs = time_major(op, node, b)
         cell = cell_code(op)
-        rest = [b.constant(units_first(inner, 1, lanes).reshape(-1))] if cell == CELL_GRU_AFTER else []
+        rest = [b.constant(units_first(inner, 1, lanes).reshape(-1))] if cell == Cell.gru_after else []
         given = inputs[4:7]
         rest += [v for v in given if v is not None]
-        packed = pack_recurrent(r, g, lanes, (2, 1) if cell == CELL_GRU_BEFORE else (g,))
+        packed = pack_recurrent(r, g, lanes, (2, 1) if cell == Cell.gru_before else (g,))
         padded = -(-op.hidden // lanes) * lanes
         b.step(
             STEPS, [xw.permute((1, 0, 2)) if op.batch_first else xw, b.constant(packed), *rest], outputs,

@@ -119,7 +119,7 @@ FL_ROWS(4, 1, 1, 1, 1)
 #else
 #define FL_ALL(NAME) {0, NAME##_1, NAME##_2}
 #endif
-static rows_fn *const steps_table[STEPS_CELLS][ROWS + 1] = {FL_ALL(lstm), FL_ALL(gru_after), FL_ALL(gru_before), FL_ALL(rnn_tanh), FL_ALL(rnn_relu)};
+static rows_fn *const steps_table[FL_STEPS_COUNT][ROWS + 1] = {FL_ALL(lstm), FL_ALL(gru_after), FL_ALL(gru_before), FL_ALL(rnn_tanh), FL_ALL(rnn_relu)};
 
 /* H floats between a strided operand and a dense padded row. */
 static void fetch(const steps_operand *o, int64_t d, int64_t n, float *to, int64_t H, int64_t padded) {

@@ -22,6 +22,20 @@ typedef struct fl_conv_dw_f32_params {
   float beta;
 } fl_conv_dw_f32_params;
 
+enum {
+  FL_ACT_NONE = 0,
+  FL_ACT_CLAMP = 1,
+  FL_ACT_SIGMOID = 2,
+  FL_ACT_SILU = 3,
+  FL_ACT_HARD_SIGMOID = 4,
+  FL_ACT_HARD_SWISH = 5,
+  FL_ACT_TANH = 6,
+  FL_ACT_GELU = 7,
+  FL_ACT_LEAKY_RELU = 8,
+  FL_ACT_PRELU = 9,
+  FL_ACT_COUNT = 10
+};
+
 typedef struct fl_conv_f32_params {
   int32_t strides[3];
   int32_t pads[3];
@@ -119,6 +133,20 @@ typedef struct fl_gemm_f32_params {
   float alpha;
   float beta;
 } fl_gemm_f32_params;
+
+enum {
+  FL_GRID_NEAREST = 0,
+  FL_GRID_LINEAR = 1,
+  FL_GRID_CUBIC = 2,
+  FL_GRID_COUNT = 3
+};
+
+enum {
+  FL_OUTSIDE_ZEROS = 0,
+  FL_OUTSIDE_BORDER = 1,
+  FL_OUTSIDE_REFLECTION = 2,
+  FL_OUTSIDE_COUNT = 3
+};
 
 typedef struct fl_grid_sample_f32_params {
   int32_t mode;
@@ -229,12 +257,28 @@ typedef struct fl_maxpool_params {
   int32_t end[3];
 } fl_maxpool_params;
 
+enum {
+  FL_NORM_VARIANCE = 0,
+  FL_NORM_RMS = 1,
+  FL_NORM_DEVIATION = 2,
+  FL_NORM_LP1 = 3,
+  FL_NORM_LP2 = 4,
+  FL_NORM_COUNT = 5
+};
+
 typedef struct fl_norm_f32_params {
   uint32_t axes;
   int32_t mode;
   int32_t has;
   float epsilon;
 } fl_norm_f32_params;
+
+enum {
+  FL_POOL_MAX = 0,
+  FL_POOL_MEAN = 1,
+  FL_POOL_NORM = 2,
+  FL_POOL_COUNT = 3
+};
 
 typedef struct fl_pool_f32_params {
   int32_t mode;
@@ -257,6 +301,15 @@ typedef struct fl_recurrent_params {
   float alpha[6];
   float beta[6];
 } fl_recurrent_params;
+
+enum {
+  FL_STEPS_LSTM = 0,
+  FL_STEPS_GRU_AFTER = 1,
+  FL_STEPS_GRU_BEFORE = 2,
+  FL_STEPS_RNN_TANH = 3,
+  FL_STEPS_RNN_RELU = 4,
+  FL_STEPS_COUNT = 5
+};
 
 typedef struct fl_recurrent_steps_params {
   int32_t vl;
