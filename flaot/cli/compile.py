@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def command(
         raise UsageError(f"{printable(model, 200)} is a plan by its name; compile takes an ONNX model (or name the plan to write with -o)")
     check_output(target, [model])
     bindings = shapes(shape)
-    dumps = _dumps(dump, model, as_json)
+    dumps = _dumps(dump, model, target, as_json)
 
     from flaot.hcd import load_hcd
     from flaot.pipeline import STAGES, Options, compile_model
@@ -104,8 +105,9 @@ def _check_stage(flag: str, stage: str) -> None:
 class _dumps:
     """Writes the text of every graph that was asked for, at the stage it was asked for."""
 
-    def __init__(self, asked: tuple[str, ...], model: str, as_json: bool) -> None:
+    def __init__(self, asked: tuple[str, ...], model: str, plan: str, as_json: bool) -> None:
         self.files: dict[str, str] = {}
+        taken = {os.path.realpath(plan)}
         for text in asked:
             stage, _, file = text.removeprefix("after=").partition(":")
             if not text.startswith("after=") or not stage:
@@ -113,7 +115,10 @@ class _dumps:
             if as_json and not file:
                 raise UsageError(f"--dump {printable(text)} with --json: standard output holds one document; name a file, after=STAGE:FILE")
             if file:
-                check_output(file, [model])
+                real = check_output(file, [model])
+                if real in taken:
+                    raise UsageError(f"--dump {printable(text)}: another output goes to that file")
+                taken.add(real)
             self.files[stage] = file
         self._check_stages()
 

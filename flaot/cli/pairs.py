@@ -10,7 +10,7 @@ def pairs(option: str, given: tuple[str, ...], form: str) -> dict[str, str]:
     result: dict[str, str] = {}
     for text in given:
         name, found, value = text.rpartition("=")
-        if not found or not name:
+        if not found or not name or not value:
             raise UsageError(f"{option} {printable(text)}: expected {form}")
         if name in result:
             raise UsageError(f"{option} {printable(name)} is given twice")

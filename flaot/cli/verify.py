@@ -8,7 +8,7 @@ import click
 
 from flaot.cli import console, progress
 from flaot.cli.options import FILE, input_options, json_option, pairs, thread_option
-from flaot.errors import CheckFailed
+from flaot.errors import CheckFailed, printable
 
 EPILOG = """\b
 Examples:
@@ -26,7 +26,7 @@ Examples:
 @json_option
 def command(
     plan: str, model: str, inputs: str | None, single: tuple[str, ...], seed: int, layers: bool, threads: int, as_json: bool
-) -> None:
+) -> int:
     """Run PLAN and its MODEL (by onnxruntime) on the same inputs and compare. Exit code 1 when they differ."""
     files = pairs("--input", single, "NAME=X.npy")
 
@@ -35,12 +35,15 @@ def command(
     with progress.spinner("running the plan and onnxruntime on the same inputs", as_json):
         result = verify_files(plan, model, inputs, files, seed=seed, layers=layers, threads=threads)
     document = result.to_json()
+    failure = None if result.ok else CheckFailed(result.sentence, where=printable(plan, 200))
     if as_json:
-        console.document(document)
+        console.document(document if failure is None else {**document, **failure.to_json()})
     else:
         _show(document)
-    if not result.ok:
-        raise CheckFailed(result.sentence, where=plan)
+    if failure is None:
+        return 0
+    console.err(f"flaot: error: {failure}")
+    return failure.exit_code
 
 
 def _show(d: dict[str, Any]) -> None:

@@ -85,6 +85,8 @@ def test_dump(run, tmp_path):
     assert run("compile", "m.onnx", "--dump", "after=read:read.txt", "--dump", "after=fuse").out.count("FusedConv") == 1
     assert "Conv" in (tmp_path / "read.txt").read_text()
     run("compile", "m.onnx", "--dump", "after=nothing").failed(2, "there is no stage 'nothing'", "canonicalize")
+    for same in (["-o", "read.txt"], ["--dump", "after=fuse:./read.txt"]):
+        run("compile", "m.onnx", "--dump", "after=read:read.txt", *same).failed(2, "another output goes to that file")
     run("compile", "m.onnx", "--dump", "fuse").failed(2, "after=STAGE")
     run("compile", "m.onnx", "--dump", "after=fuse", "--json").failed(2, "one document")
 

@@ -146,6 +146,7 @@ def test_damaged_frozen_initializers_are_refused_when_needed(run, tmp_path):
         (["m.onnx"], 6, "not a flaot plan"),
         (["empty"], 6, "empty"),
         (["p.flp", "--input", "x=absent.npy"], 8, "absent.npy"),
+        (["p.flp", "--input", "x="], 2, "expected NAME=X.npy"),
         (["p.flp", "--input", "nonsense"], 2, "expected NAME=X.npy"),
         (["p.flp", "--input", "x=a", "--input", "x=b"], 2, "given twice"),
         (["p.flp", "--outputs", "no/such/o.npz"], 8, "folder does not exist"),

@@ -49,6 +49,9 @@ def test_difference_names_the_first_node(run, tmp_path):
     done = run("verify", "p.flp", "m.onnx").failed(1, "'y' of Softmax 'second' differs")
     assert "DIFFERS" in done.out
     run("verify", "p.flp", "m.onnx", "--layers").failed(1, "first difference in order of execution: 'y'")
+    failed = run("verify", "p.flp", "m.onnx", "--json").failed(1, "p.flp: 'y' of Softmax 'second' differs")
+    document = json.loads(failed.out)
+    assert (document["ok"], document["exit_code"], document["outputs"][0]["verdict"]) == (False, 1, "DIFFERS")
     result = flaot.verify(str(plan), str(model), {"x": x()}, layers=True)
     assert not result.ok
     assert result.layers[0].ok
