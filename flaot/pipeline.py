@@ -63,7 +63,7 @@ class Compiled:
     report: dict[str, Any]
 
 
-def compile_model(model: Any, chip: Hcd | str | Path, options: Options | None = None) -> Compiled:
+def compile_model(model: Any, chip: Hcd | str | Path = "host", options: Options | None = None) -> Compiled:
     """Compiles a model (path, bytes or ModelProto) for a chip. Raises FlaotError subclasses only."""
     options = options if options is not None else Options()
     kernels.load_all()
