@@ -96,3 +96,14 @@ def test_in_place_runs() -> None:
     session = Session(plan_of(Program([x], [y], [softmax_step(x.view, v), softmax_step(v, v), softmax_step(v, y.view)], arena=4096)))
     data = np.random.default_rng(1).standard_normal((4, 8)).astype(np.float32)
     np.testing.assert_allclose(session.run({"x": data})[0], softmax(softmax(softmax(data))), rtol=1e-5)
+
+
+def test_an_output_that_reaches_a_byte_twice() -> None:
+    x = arena(1024, TensorType(F32, (4, 8)))
+    y = whole(64)
+    apart_ones, others = [(8, 1), (1, 4), (16, -2)], [(7, 1), (0, 1), (8, 0), (2, 1)]
+    for strides, apart in [*((s, True) for s in apart_ones), *((s, False) for s in others)]:
+        out = View(y.buffer, F32, (4, 8), strides, 64 if strides[1] < 0 else 0)
+        assert accepted(x, out) == apart, strides
+    one = View(y.buffer, F32, (1, 8), (0, 1), 0)
+    assert accepted(arena(1024, TensorType(F32, (1, 8))), one)

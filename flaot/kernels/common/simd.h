@@ -21,6 +21,7 @@
 
 typedef float vf __attribute__((vector_size(4 * FL_VL)));
 typedef int32_t vi __attribute__((vector_size(4 * FL_VL)));
+typedef uint32_t vu __attribute__((vector_size(4 * FL_VL))); /* where a NaN's bits would overflow vi */
 typedef float vf_u __attribute__((vector_size(4 * FL_VL), aligned(4), may_alias));
 typedef int32_t vi_u __attribute__((vector_size(4 * FL_VL), aligned(4), may_alias));
 

@@ -165,7 +165,7 @@ fl_status FL_CONV_DW(const fl_call *c) {
   if (((const dw_params *)c->params)->vl != FL_VL) return FL_PLAN_PARAMS;
   dw d = dw_describe(c);
   int64_t rows = d.y.n * d.y.h, vectors = d.padded / FL_VL;
-  if (d.y.w == 0) return FL_OK;
+  if (d.y.w == 0 || d.y.c == 0) return FL_OK;
   if (rows >= 8 * (int64_t)c->parts || vectors < c->parts) {
     dw_rows(&d, fl_split(rows, c->part, c->parts), fl_split(rows, c->part + 1, c->parts));
     return FL_OK;

@@ -123,7 +123,7 @@ fl_status FL_CONV_STEM(const fl_call *c) {
   if (((const stem_params *)c->params)->vl != FL_VL) return FL_PLAN_PARAMS;
   stem s = stem_describe(c);
   int64_t rows = s.y.n * s.y.h, end = fl_split(rows, c->part + 1, c->parts);
-  if (s.y.w == 0) return FL_OK;
+  if (s.y.w == 0 || s.y.c == 0) return FL_OK;
   for (int64_t r = fl_split(rows, c->part, c->parts); r < end;) {
     int64_t b = r / s.y.h, oy = r % s.y.h, n = s.y.h - oy;
     if (n > s.p->band) n = s.p->band;

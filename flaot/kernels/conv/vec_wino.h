@@ -169,6 +169,7 @@ fl_status FL_CONV_WINO(const fl_call *c) {
   if (((const wino_params *)c->params)->vl != FL_VL) return FL_PLAN_PARAMS;
   wino w = wino_describe(c);
   int64_t panels = panel_count(w.vectors);
+  if (w.y.c == 0) return FL_OK;
   if (w.tiles >= 24 * (int64_t)c->parts || panels < c->parts) {
     wino_tiles(&w, fl_split(w.tiles, c->part, c->parts), fl_split(w.tiles, c->part + 1, c->parts));
     return FL_OK;

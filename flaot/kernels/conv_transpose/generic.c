@@ -61,6 +61,7 @@ static float element(const job *j, const float *x, const float *w, const int64_t
 }
 
 fl_status fl_conv_transpose_f32_generic(const fl_call *c) {
+  if (fl_elements(c->t[c->n_in]) == 0) return FL_OK;
   const fl_conv_transpose_f32_params *p = c->params;
   const fl_tensor *x = c->t[0], *w = c->t[1], *y = c->t[c->n_in];
   axes out = spatial(y);

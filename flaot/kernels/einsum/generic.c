@@ -50,7 +50,7 @@ DEFINE_SUM(sum_i64, int64_t, uint64_t)
 
 fl_status fl_contract_generic(const fl_call *c) {
   const fl_tensor *x = c->t[0], *y = c->t[c->n_in];
-  int64_t rows = fl_elements(y), outer = 1;
+  int64_t rows = fl_elements(y), outer = fl_elements(x) != 0;
   for (unsigned i = y->rank; i + 1 < x->rank; i++) outer *= x->dims[i];
   for (int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts); r < end; r++) {
     int64_t base[FL_MAX_OPERANDS], to = offset(y, 0, y->rank, r);

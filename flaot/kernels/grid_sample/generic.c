@@ -86,6 +86,7 @@ static float sample(const axis *a, const int64_t *s, const float *x) {
 }
 
 fl_status fl_grid_sample_f32_generic(const fl_call *c) {
+  if (fl_elements(c->t[2]) == 0) return FL_OK;
   const fl_grid_sample_f32_params *p = c->params;
   const fl_tensor *x = c->t[0], *g = c->t[1], *y = c->t[2];
   int n = x->rank - 2;

@@ -29,6 +29,7 @@ fl_status fl_lrn_f32_check(const fl_call *c) {
 }
 
 fl_status fl_lrn_f32_generic(const fl_call *c) {
+  if (fl_elements(c->t[1]) == 0) return FL_OK;
   const fl_lrn_f32_params *p = c->params;
   const fl_tensor *x = c->t[0], *y = c->t[1];
   int64_t rows = rows_of(x, 1), n = x->dims[1], before = (p->size - 1) / 2, after = p->size - 1 - before;

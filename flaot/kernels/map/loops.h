@@ -51,7 +51,8 @@ static inline double clip1_f64(double x, double low, double high) { x = x < low 
     T *y = y_;                                                                               \
     (void)in;                                                                                \
     MAP_IVDEP for (int32_t i = 0; i < n; i++) {                                              \
-      float q = clip1_f32(x[i] / scale[i], -262144.0f, 262144.0f);                           \
+      float q = x[i] / scale[i];                                                             \
+      q = q > -262144.0f ? q : -262144.0f, q = q < 262144.0f ? q : 262144.0f; /* NaN is the least */ \
       int32_t v = (int32_t)((q + 12582912.0f) - 12582912.0f) + zero[i];                      \
       y[i] = (T)(v < LOW ? LOW : v > HIGH ? HIGH : v);                                       \
     }                                                                                        \

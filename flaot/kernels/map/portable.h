@@ -84,6 +84,12 @@ LOOP1(gelu_tanh_f64, double, double, 0.5 * a * (1.0 + fl_tanh(0.7978845608028654
 LOOP1(exp_f64, double, double, fl_exp(a))
 LOOP1(log_f64, double, double, fl_log(a))
 
+/* Floats truncate to 64 bits and wrap from there, so every value has a result. */
+static inline int64_t whole(double x) {
+  if (!(x > -9223372036854775808.0)) return INT64_MIN;
+  return x < 9223372036854775808.0 ? (int64_t)x : x < 18446744073709551616.0 ? (int64_t)(uint64_t)x : INT64_MIN;
+}
+
 /* -- integers: U is the unsigned type arithmetic wraps in */
 #define NEGATIVE_i8(b) ((b) < 0)
 #define NEGATIVE_i16(b) ((b) < 0)
@@ -96,7 +102,7 @@ LOOP1(log_f64, double, double, fl_log(a))
 
 #define INTEGER(S, T, U)                                                                     \
   LOOP1(bit_not_##S, T, T, ~(U)a)                                                            \
-  LOOP1(shrink_##S, T, T, (float)a < -P0 ? (float)a + P1 : (float)a > P0 ? (float)a - P1 : 0)\
+  LOOP1(shrink_##S, T, T, (float)a < -P0 ? whole((float)a + P1) : (float)a > P0 ? whole((float)a - P1) : 0) \
   LOOP2(add_##S, T, T, (U)a + (U)b)                                                          \
   LOOP2(sub_##S, T, T, (U)a - (U)b)                                                          \
   LOOP2(mul_##S, T, T, (U)a * (U)b)                                                          \
@@ -188,12 +194,7 @@ DEQUANTIZE(u16, uint16_t)
 DEQUANTIZE(i16, int16_t)
 DEQUANTIZE(i32, int32_t)
 
-/* -- casts: floats truncate to 64 bits and wrap from there, so every value has a result */
-static inline int64_t whole(double x) {
-  if (!(x > -9223372036854775808.0)) return INT64_MIN;
-  return x < 9223372036854775808.0 ? (int64_t)x : x < 18446744073709551616.0 ? (int64_t)(uint64_t)x : INT64_MIN;
-}
-
+/* -- casts: floats become integers by whole() */
 #define CASTS_TO(N, R, OF_INT, OF_FLOAT)                                                     \
   LOOP1(cast_b8_##N, uint8_t, R, OF_INT(a != 0))                                           \
   LOOP1(cast_u8_##N, uint8_t, R, OF_INT(a))                                                  \

@@ -76,6 +76,7 @@ MATMUL(row_32, uint32_t, uint32_t, PLAIN)
 MATMUL(row_64, uint64_t, uint64_t, PLAIN)
 
 fl_status fl_matmul_generic(const fl_call *c) {
+  if (fl_elements(c->t[c->n_in]) == 0) return FL_OK;
   const fl_tensor *y = c->t[c->n_in];
   int64_t rows = 1;
   for (unsigned i = 0; i + 1 < y->rank; i++) rows *= y->dims[i];

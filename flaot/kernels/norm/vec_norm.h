@@ -130,7 +130,7 @@ static fl_status norm_run(const fl_call *c) {
   const fl_norm_f32_params *p = c->params;
   const fl_tensor *x = c->t[0];
   shape s;
-  if (!shape_of(c, &s)) return fl_norm_f32_generic(c);
+  if (fl_elements(x) == 0 || !shape_of(c, &s)) return fl_norm_f32_generic(c);
   int64_t windows = 1, n = s.run * s.runs;
   for (unsigned i = 0; i < x->rank; i++) windows *= p->axes >> i & 1 ? 1 : x->dims[i];
   for (int64_t r = fl_split(windows, c->part, c->parts), end = fl_split(windows, c->part + 1, c->parts); r < end; r++) {

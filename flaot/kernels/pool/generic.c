@@ -56,6 +56,7 @@ static float divisor(const fl_pool_f32_params *p, const fl_taps *t, const fl_pla
 }
 
 fl_status fl_pool_f32_generic(const fl_call *c) {
+  if (fl_elements(c->t[1]) == 0) return FL_OK;
   const fl_pool_f32_params *p = c->params;
   fl_plane x = fl_plane_of(c->t[0]), y = fl_plane_of(c->t[1]);
   int64_t rows = y.n * y.c * y.d[0] * y.d[1];

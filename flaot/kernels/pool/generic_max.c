@@ -39,6 +39,7 @@ static int64_t flat(const spot *w, const fl_plane *x, int64_t plane, bool column
 }
 
 fl_status fl_maxpool_generic(const fl_call *c) {
+  if (fl_elements(c->t[1]) == 0) return FL_OK;
   const fl_maxpool_params *p = c->params;
   fl_plane x = fl_plane_of(c->t[0]), y = fl_plane_of(c->t[1]), z = fl_plane_of(c->t[c->n_out]);
   int64_t planes = y.n * y.c, points = (int64_t)y.d[0] * y.d[1] * y.d[2];

@@ -63,8 +63,8 @@ static void gather_pixel(const job *j, int16_t *to, int64_t n, int64_t group, co
 /* sums[r][0..v*FL_VL) = a[r] . w for R rows and V vectors of columns. */
 #define DEFINE_TILE(NAME, R, V)                                                                                                  \
   FL_NOINLINE void NAME(const int16_t *a, int64_t as, const int16_t *w, int64_t pairs, int32_t *sums, int64_t ss) {              \
-    vi acc[R][V];                                                                                                                \
-    FL_UNROLL for (int r = 0; r < R; r++) FL_UNROLL for (int v = 0; v < V; v++) acc[r][v] = (vi){0};                             \
+    vu acc[R][V]; /* long sums wrap */                                                                                           \
+    FL_UNROLL for (int r = 0; r < R; r++) FL_UNROLL for (int v = 0; v < V; v++) acc[r][v] = (vu){0};                             \
     for (int64_t k = 0; k < pairs; k++, w += 2 * V * FL_VL) {                                                                    \
       vi b[V];                                                                                                                   \
       FL_UNROLL for (int v = 0; v < V; v++) b[v] = *(const vi_u *)(const void *)(w + v * 2 * FL_VL);                             \
@@ -72,11 +72,11 @@ static void gather_pixel(const job *j, int16_t *to, int64_t n, int64_t group, co
         int32_t both;                                                                                                            \
         __builtin_memcpy(&both, a + r * as + 2 * k, sizeof both);                                                                \
         vi x = both - (vi){0};                                                                                                   \
-        FL_UNROLL for (int v = 0; v < V; v++) acc[r][v] += pair_sums(x, b[v]);                                                   \
+        FL_UNROLL for (int v = 0; v < V; v++) acc[r][v] += (vu)pair_sums(x, b[v]);                                               \
       }                                                                                                                          \
     }                                                                                                                            \
     FL_UNROLL for (int r = 0; r < R; r++)                                                                                        \
-      FL_UNROLL for (int v = 0; v < V; v++) *(vi_u *)(void *)(sums + r * ss + v * FL_VL) = acc[r][v];                            \
+      FL_UNROLL for (int v = 0; v < V; v++) *(vi_u *)(void *)(sums + r * ss + v * FL_VL) = (vi)acc[r][v];                        \
   }
 DEFINE_TILE(tile_6x2, 6, 2)
 DEFINE_TILE(tile_1x2, 1, 2)
@@ -131,6 +131,7 @@ static void put_row(const job *j, int32_t *sums, const float *scale, int64_t to,
 }
 
 static fl_status gemm(const fl_call *c) {
+  if (fl_elements(c->t[c->n_in]) == 0) return FL_OK;
   const fl_conv_gemm_s8_params *p = c->params;
   job j = {c, p, fl_plane_of(c->t[GX]), fl_plane_of(c->t[c->n_in]), fl_s8_of(p, c->t[GX], c->t[c->n_in]), fl_byte_at(c->t[GZX], c->p[GZX], 0)};
   int64_t points = (int64_t)j.y.d[0] * j.y.d[1] * j.y.d[2], rows = j.y.n * points, per = j.y.c / p->group;

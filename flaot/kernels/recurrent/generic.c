@@ -157,6 +157,7 @@ static void sequence(const cell *s, int64_t length) {
 }
 
 fl_status fl_recurrent_generic(const fl_call *c) {
+  if (fl_elements(c->t[c->n_in + 1]) == 0) return FL_OK;
   const fl_recurrent_params *p = c->params;
   operands o = bind(c);
   int64_t H = o.r.t->dims[2], N = o.x.t->dims[1], T = o.x.t->dims[0], items = o.r.t->dims[0] * N;

@@ -174,6 +174,7 @@ static fl_status steps_run(const fl_call *c) {
   const fl_recurrent_steps_params *p = c->params;
   if (p->vl != FL_VL) return FL_PLAN_PARAMS; /* packed for another variant */
   steps_operands o = steps_bind(c);
+  if (fl_elements(o.hn.t) == 0) return FL_OK;
   int64_t T = o.y.t->dims[0], D = o.y.t->dims[1], N = o.y.t->dims[2], blocks = (N + ROWS - 1) / ROWS, items = D * blocks;
   for (int64_t i = fl_split(items, c->part, c->parts), end = fl_split(items, c->part + 1, c->parts); i < end; i++) {
     int64_t d = i / blocks, n = N * (i % blocks) / blocks, stop = N * (i % blocks + 1) / blocks;

@@ -59,6 +59,7 @@ static void blend_columns(const fl_resize_f32_params *p, const fl_resize *g, con
 }
 
 fl_status fl_resize_f32_generic(const fl_call *c) {
+  if (fl_elements(c->t[1]) == 0) return FL_OK;
   const fl_resize_f32_params *p = c->params;
   const fl_tensor *x = c->t[0], *y = c->t[1];
   fl_resize g = fl_resize_of(x, y, p->rows, p->columns, p->inner);

@@ -28,6 +28,7 @@ DEFINE_ROW(row_4, uint32_t)
 DEFINE_ROW(row_8, uint64_t)
 
 fl_status fl_resize_nearest_generic(const fl_call *c) {
+  if (fl_elements(c->t[1]) == 0) return FL_OK;
   const fl_resize_nearest_params *p = c->params;
   const fl_tensor *x = c->t[0], *y = c->t[1];
   fl_resize g = fl_resize_of(x, y, p->rows, p->columns, p->inner);

@@ -143,6 +143,7 @@ static bool all_inside(const int32_t *index, int64_t n) {
 }
 
 static bool contiguous(const fl_resize *g) {
+  if (g->inner == 0) return false;
   if (g->inner > 1) return g->xi == 1 && g->yi == 1 && (g->xc == g->inner || g->in_columns == 1);
   return (g->xc == 1 || g->in_columns == 1) && (g->yc == 1 || g->out_columns == 1);
 }

@@ -20,9 +20,8 @@ static cell neighbours(float v, int32_t size) {
   cell a = {0, 0, 0.0f, v >= -1.0f && v <= (float)size};
   if (!a.inside) return a;
   if (v < 0.0f) v = 0.0f;
-  a.low = (int32_t)v;
-  if (a.low >= size - 1) a.low = a.high = size - 1;
-  else a.high = a.low + 1, a.weight = v - (float)a.low;
+  if (v >= (float)(size - 1)) a.low = a.high = size - 1; /* before the conversion: size may round up to 2^31 */
+  else a.low = (int32_t)v, a.high = a.low + 1, a.weight = v - (float)a.low;
   return a;
 }
 
@@ -52,8 +51,9 @@ static float pool(const roi *q, const float *x, const fl_tensor *t, int32_t i, i
 static int32_t samples(const fl_roi_align_f32_params *p, float cell_size) {
   if (p->sampling) return p->sampling;
   if (!(cell_size <= (float)MAX_GRID)) return -1;
+  if (cell_size <= 0.0f) return 0;
   int32_t n = (int32_t)cell_size;
-  return cell_size <= 0.0f ? 0 : (float)n < cell_size ? n + 1 : n;
+  return (float)n < cell_size ? n + 1 : n;
 }
 
 static bool place(const fl_roi_align_f32_params *p, const float *r, int64_t s, int32_t height, int32_t width, roi *q) {
@@ -70,6 +70,7 @@ fl_status fl_roi_align_f32_generic(const fl_call *c) {
   const fl_roi_align_f32_params *p = c->params;
   const fl_tensor *x = c->t[0], *rois = c->t[1], *batch = c->t[2], *y = c->t[3];
   int64_t rows = y->dims[0];
+  if (fl_elements(y) == 0) return FL_OK;
   for (int64_t r = fl_split(rows, c->part, c->parts), end = fl_split(rows, c->part + 1, c->parts); r < end; r++) {
     int64_t n = ((const int64_t *)c->p[2])[r * batch->strides[0]];
     roi q;

@@ -21,7 +21,8 @@ from flaot.runtime import native
 
 MOST_BYTES, MOST_BYTES_OF_FIRST = 6000, 600000
 """Operands and scratch of a kept call; the first two calls of a kernel may be larger, for kernels that have no small ones."""
-PER_KERNEL = 12
+PER_KERNEL = int(os.environ.get("FLAOT_CORPUS_CALLS", "12"))
+"""Calls kept of a kernel's variant."""
 
 
 class Recorder:

@@ -25,10 +25,15 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def driver() -> Path:
+def build() -> Path:
     build = ROOT / "build" / "fuzz"
     subprocess.run(["cmake", "-S", HERE, "-B", build, "-G", "Ninja", "-DCMAKE_C_COMPILER=gcc"], check=True, capture_output=True)
     subprocess.run(["cmake", "--build", build], check=True, capture_output=True)
+    return build
+
+
+@pytest.fixture(scope="module")
+def driver(build: Path) -> Path:
     return build / "fuzz"
 
 
@@ -62,10 +67,24 @@ def test_random_changes(driver: Path, plans: list[Path]) -> None:
     assert fuzz(driver, "random", 5000, seed, *plans)["ran"] > 0
 
 
-def test_random_changes_of_every_kernel_s_operands(driver: Path, tmp_path: Path) -> None:
-    """Plans recorded from the kernels' own tests. FLAOT_FUZZ_ROUNDS raises the number of changes per plan."""
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """One-step plans of the kernels' own tests."""
+    folder = tmp_path_factory.mktemp("recorded")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.runtime.fuzz.corpus", "tests/kernels"]
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"FLAOT_CORPUS": str(tmp_path), "PYTHONPATH": str(ROOT)}, capture_output=True)
-    corpus = sorted(p for p in tmp_path.glob("*.flp") if ".avx512." not in p.name)
+    subprocess.run(command, cwd=ROOT, env=os.environ | {"FLAOT_CORPUS": str(folder), "PYTHONPATH": str(ROOT)}, capture_output=True)
+    corpus = sorted(folder.glob("*.flp"))
     assert len({p.name.split(".")[0] for p in corpus}) > 8
+    return corpus
+
+
+def test_random_changes_of_every_kernel_s_operands(driver: Path, recorded: list[Path]) -> None:
+    """FLAOT_FUZZ_ROUNDS raises the number of changes per plan."""
+    corpus = [p for p in recorded if ".avx512." not in p.name]
     fuzz(driver, "random", os.environ.get("FLAOT_FUZZ_ROUNDS", "60"), os.environ.get("FLAOT_FUZZ_SEED", "1"), *corpus)
+
+
+def test_changed_calls_of_every_kernel(build: Path, recorded: list[Path]) -> None:
+    """What check accepts, run part by part on guarded memory."""
+    rounds = os.environ.get("FLAOT_FUZZ_ROUNDS", "300")
+    assert fuzz(build / "calls", rounds, os.environ.get("FLAOT_FUZZ_SEED", "1"), *recorded)["ran"] > len(recorded)

@@ -39,3 +39,26 @@ bool fl_disjoint(const fl_tensor *a, const fl_tensor *b) {
   if (a_at + a_high <= b_at + b_low || b_at + b_high <= a_at + a_low) return true;
   return separated_by_axis_of(a, a, b) || separated_by_axis_of(b, a, b);
 }
+
+static int64_t distance_of(const fl_tensor *t, unsigned axis) {
+  int64_t stride = t->strides[axis];
+  return t->dims[axis] == 1 ? 0 : stride < 0 ? -stride : stride;
+}
+
+/* Axes from the smallest stride up: each must step over all that the axes before it reach. */
+bool fl_elements_apart(const fl_tensor *t) {
+  unsigned order[FL_MAX_RANK], n = 0;
+  if (fl_elements(t) == 0) return true;
+  for (unsigned i = 0; i < t->rank; i++) {
+    unsigned k = n++;
+    for (; k > 0 && distance_of(t, order[k - 1]) > distance_of(t, i); k--) order[k] = order[k - 1];
+    order[k] = i;
+  }
+  int64_t reach = 0;
+  for (unsigned k = 0; k < n; k++) {
+    int64_t distance = distance_of(t, order[k]);
+    if (t->dims[order[k]] > 1 && distance <= reach) return false;
+    reach += (t->dims[order[k]] - 1) * distance;
+  }
+  return true;
+}

@@ -69,8 +69,8 @@ static fl_status run_parts(const fl_context *c, const fl_call *call, fl_kernel_f
 
 static fl_status run_step(const fl_context *c, const fl_plan_step *s) {
   const fl_plan *plan = c->plan;
-  const fl_tensor *t[FL_MAX_OPERANDS];
-  void *p[FL_MAX_OPERANDS];
+  const fl_tensor *t[FL_MAX_OPERANDS] = {0};
+  void *p[FL_MAX_OPERANDS] = {0};
   uint32_t count = (uint32_t)s->in_count + s->out_count;
   for (uint32_t i = 0; i < count; i++) {
     t[i] = &plan->tensors[plan->operands[s->operands + i]];

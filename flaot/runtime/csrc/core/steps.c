@@ -36,13 +36,14 @@ static bool in_scratch(const fl_plan_step *s, const fl_tensor *t) {
   return start < s->scratch_offset + s->scratch_size && s->scratch_offset < end;
 }
 
-/* Outputs are writable and disjoint from everything but an input that is the same view. */
+/* Outputs are writable, reach no byte twice and are disjoint from everything but an input that is the same view. */
 static fl_status check_aliasing(const fl_plan_step *s, const fl_tensor *const *t) {
   uint32_t count = (uint32_t)s->in_count + s->out_count;
   for (uint32_t i = 0; i < count; i++)
     if (in_scratch(s, t[i])) return FL_PLAN_STEP;
   for (uint32_t o = s->in_count; o < count; o++) {
     if (t[o]->space != FL_ARENA && t[o]->space != FL_OUTPUT) return FL_PLAN_STEP;
+    if (!fl_elements_apart(t[o])) return FL_PLAN_STEP;
     for (uint32_t i = 0; i < o; i++)
       if (!fl_disjoint(t[i], t[o]) && !(i < s->in_count && same_view(t[i], t[o]))) return FL_PLAN_STEP;
   }

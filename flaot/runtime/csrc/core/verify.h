@@ -18,4 +18,7 @@ bool fl_extent(const fl_tensor *t, int64_t *low, int64_t *high);
 /* True only if no byte belongs to both; extents must be valid. */
 bool fl_disjoint(const fl_tensor *a, const fl_tensor *b);
 
+/* True only if no two elements share bytes; the extent must be valid. */
+bool fl_elements_apart(const fl_tensor *t);
+
 #endif

@@ -1,9 +1,10 @@
 /* The contract between the runtime and kernels. A kernel K is
      fl_status fl_K_check(const fl_call *c);       validates params, dims and scratch once; pointers in c->p are null
      fl_status fl_K_<variant>(const fl_call *c);   runs part c->part of c->parts
-   The runtime guarantees before either call: dtypes and ranks are valid, every element addressed by dims and strides lies inside
-   the tensor's memory and is aligned to its type, outputs are writable, and an output overlaps an input only when both are the
-   same view. check must guarantee that run touches nothing but elements inside dims, c->params and c->scratch.
+   The runtime guarantees before either call: dtypes and ranks are valid, no dim is negative, those other than 0 have a product of
+   at most 2^31 - 1, every element addressed by dims and strides lies inside the tensor's memory and is aligned to its type, outputs
+   are writable and reach no byte twice, and an output overlaps an input only when both are the same view. t and p have
+   FL_MAX_OPERANDS entries, null from the operands on. check must guarantee that run touches nothing but elements inside dims, c->params and c->scratch.
    Calls for the parts of one step run concurrently on separate scratch and must write disjoint elements. */
 #ifndef FLAOT_KERNEL_H
 #define FLAOT_KERNEL_H
