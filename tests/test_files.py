@@ -47,6 +47,15 @@ def test_refused_targets(tmp_path):
         check_output(str(tmp_path / "model"), [str(tmp_path / "model")])
 
 
+def test_a_folder_that_takes_no_files(tmp_path, monkeypatch):
+    tmp_path.chmod(0o555)
+    if os.access(tmp_path, os.W_OK):  # root may write anywhere
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(FileSystemError, match="its folder is not writable"):
+        check_output(str(tmp_path / "x"))
+    tmp_path.chmod(0o755)
+
+
 def test_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     target = tmp_path / "a.bin"
     target.write_bytes(b"old")

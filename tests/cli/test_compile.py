@@ -133,6 +133,7 @@ def test_bad_models(run, tmp_path, name):
         (["."], 8, "regular file"),
         (["m.onnx", "-o", "."], 8, "directory"),
         (["m.onnx", "-o", "no/m.flp"], 8, "folder does not exist"),
+        (["m.onnx", "-o", "/proc/m.flp"], 8, "/proc/m.flp"),
         (["m.onnx", "-o", "m.onnx"], 2, "also an input"),
         (["m.onnx", "-o", "pipe"], 8, "not a regular file"),
         (["m.onnx", "-o", "/dev/null"], 8, "not a regular file"),

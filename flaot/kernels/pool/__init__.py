@@ -42,7 +42,7 @@ class PoolWay(Implementation):
     def reject(self, node: Node, chip: CpuChip) -> str | None:
         dtype = node.outputs[0].type.dtype
         allowed = (DType.float32, DType.int8, DType.uint8) if isinstance(node.op, MaxPool) else (DType.float32,)
-        names = " and ".join(d.name for d in allowed)
+        names = ", ".join(d.name for d in allowed)
         return None if dtype in allowed else f"{node.op.name} of {dtype.name}; the CPU kernels take {names}"
 
     def storage(self, node: Node) -> Storage:
