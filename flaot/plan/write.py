@@ -206,9 +206,3 @@ def plan_digest(plan: bytes) -> bytes:
     """The digest a sealed plan carries."""
     start = HEADER.offset("digest")
     return plan[start : start + 32]
-
-
-def seal(plan: bytes) -> bytes:
-    """The plan with its digest recomputed."""
-    start = HEADER.offset("digest")
-    return plan[:start] + hashlib.sha256(memoryview(plan)[start + 32 :]).digest() + plan[start + 32 :]

@@ -12,10 +12,9 @@ import pytest
 
 from flaot.plan.fields import Section
 from flaot.plan.read import read_plan
-from flaot.plan.write import seal
 from tests.cli.conftest import ROOT
 from tests.cli.models import write_pair, x
-from tests.plan.programs import K, plan_of, softmax, with_frozen
+from tests.plan.programs import K, plan_of, seal, softmax, with_frozen
 
 
 @pytest.fixture(autouse=True)

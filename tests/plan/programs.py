@@ -7,6 +7,7 @@ from hashlib import sha256
 import numpy as np
 
 from flaot.ir.types import DType, Frozen, TensorType
+from flaot.plan.fields import HEADER
 from flaot.plan.program import Buffer, DeviceRecord, Named, Port, Program, Space, Step, View
 from flaot.plan.write import write_plan
 
@@ -67,3 +68,9 @@ def plan_of(program: Program) -> bytes:
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
+
+
+def seal(plan: bytes) -> bytes:
+    """The plan with its digest recomputed."""
+    start = HEADER.offset("digest")
+    return plan[:start] + sha256(memoryview(plan)[start + 32 :]).digest() + plan[start + 32 :]

@@ -16,10 +16,10 @@ from flaot.plan.lean import LeanPlan
 from flaot.plan.program import Buffer, Program, Space, Step, View
 from flaot.plan.read import read_plan
 from flaot.plan.text import dump
-from flaot.plan.write import seal, write_plan
+from flaot.plan.write import write_plan
 from flaot.runtime.session import Session
 from flaot.version import VERSION
-from tests.plan.programs import K, plan_of, softmax_of_constant, two_softmaxes, with_frozen
+from tests.plan.programs import K, plan_of, seal, softmax_of_constant, two_softmaxes, with_frozen
 
 PROGRAMS = [two_softmaxes, softmax_of_constant, with_frozen, Program]
 

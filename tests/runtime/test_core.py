@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from flaot.plan.program import Program
-from flaot.plan.write import seal
 from flaot.runtime.capi import Machine, NativePlan, aligned, functions
 from flaot.runtime.runner import Runner
 from flaot.runtime.session import Session
-from tests.plan.programs import plan_of, softmax_of_constant, two_softmaxes
+from tests.plan.programs import plan_of, seal, softmax_of_constant, two_softmaxes
 
 NULL, ALIGN, ARENA, PORT, OVERLAP, STATE = range(0x300, 0x306)
 

@@ -7,9 +7,8 @@ import pytest
 
 from flaot.plan import fields
 from flaot.plan.fields import DEVICE, ENTRY, HEADER, PORT, SECTION, STEP, TENSOR, Record, Section
-from flaot.plan.write import seal
 from flaot.runtime.capi import NativePlan, aligned
-from tests.plan.programs import plan_of, softmax_of_constant
+from tests.plan.programs import plan_of, seal, softmax_of_constant
 
 SIZE, MAGIC, ENDIAN, VERSION, ABI, DIGEST, SECTIONS, TENSORS, STEPS, KERNEL, PARAMS, PORTS, STRING, ARENA, RESERVED = range(0x100, 0x10F)
 ISA = 0x200

@@ -19,9 +19,9 @@ from flaot.errors import FileSystemError, PlanError, RunInputError, UsageError
 from flaot.ir.types import DType, Frozen, TensorType
 from flaot.plan.fields import HEADER
 from flaot.plan.program import DeviceRecord, Program
-from flaot.plan.write import seal, write_plan
+from flaot.plan.write import write_plan
 from flaot.runtime.session import RunOptions, Session
-from tests.plan.programs import K, plan_of, softmax, softmax_of_constant, two_softmaxes, with_frozen
+from tests.plan.programs import K, plan_of, seal, softmax, softmax_of_constant, two_softmaxes, with_frozen
 
 X = np.random.default_rng(1).standard_normal((2, 8)).astype(np.float32)
 Y = softmax(softmax(X))

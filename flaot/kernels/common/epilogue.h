@@ -2,7 +2,7 @@
 #ifndef FLAOT_KERNELS_EPILOGUE_H
 #define FLAOT_KERNELS_EPILOGUE_H
 #include "common/vmath.h"
-#include "conv/activation.h"
+#include "common/activation.h"
 
 FL_INLINE vf act_one(const int act, vf v, vf alpha, vf beta, vf slope) {
   const vf zero = {0}, one = v_set(1.0f);

@@ -1,7 +1,7 @@
 /* Convolution over 1 to 3 spatial axes, any strides, weights as [M, C / group, kernel...].
    Per block of PX output pixels the input offset of every tap is computed once; per tap and channel PX inputs meet OB weights.
    Every sum starts from the bias and runs over taps, then channels, so results are the same on every machine. */
-#include "conv/activation.h"
+#include "common/activation.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 

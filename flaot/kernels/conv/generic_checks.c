@@ -1,5 +1,5 @@
 /* What the vector convolutions demand of a plan. */
-#include "conv/activation.h"
+#include "common/activation.h"
 #include "conv/image.h"
 #include "gen/params.h"
 

@@ -1,6 +1,6 @@
 /* Y[b..., m, n] = act(alpha sum_k A[b..., m, k] B[b..., k, n] + beta C[b..., m, n] + D[b..., m, n]), any strides: transposition and
    broadcasting are strides. t: A, B, optional C and D, Y, all of one rank and type; act on float32 alone. Sums run over k in order. */
-#include "conv/activation.h"
+#include "common/activation.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 

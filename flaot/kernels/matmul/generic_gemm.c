@@ -1,6 +1,6 @@
 /* Operands of gemm_f32: A [b..., m, k] of any strides; B [b..., k, n] of any strides with k or n contiguous, or packed as one
    vector; as flagged bias (a vector padded to whole SIMD vectors) and residual [b..., m, n] with contiguous n; Y with contiguous n. */
-#include "conv/activation.h"
+#include "common/activation.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 #include "matmul/gemm.h"

@@ -1,7 +1,7 @@
 /* LSTM, GRU and RNN with every option of ONNX. t: X [T,N,I], W [D,G*H,I], R [D,G*H,H], then as flagged in `has` B [D,2*G*H],
    lengths i32 [N], h0 [D,N,H], c0 [D,N,H], P [D,3*H]; outputs Y [T,D,N,H], final h [D,N,H], for LSTM final c [D,N,H]; any strides.
    Scratch: (G + 3) * H floats. One item of work is one sequence in one direction. */
-#include "conv/activation.h"
+#include "common/activation.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 

@@ -1,6 +1,6 @@
-/* Scalar activations of FusedConv. NaN stays NaN. */
-#ifndef FLAOT_CONV_ACTIVATION_H
-#define FLAOT_CONV_ACTIVATION_H
+/* Activations that convolutions and products end with, scalar. NaN stays NaN. */
+#ifndef FLAOT_KERNELS_ACTIVATION_H
+#define FLAOT_KERNELS_ACTIVATION_H
 #include "common/math.h"
 #include "gen/params.h"
 
