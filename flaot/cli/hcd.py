@@ -1,4 +1,4 @@
-"""``flaot hcd``: list, show and validate hardware descriptors."""
+"""``flaot hcd``: list, show, compare, validate and start hardware descriptors."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import click
 from flaot.cli import console
 from flaot.cli.options import CHIP, json_option
 from flaot.hcd import bundled, load_hcd
+from flaot.hcd.diff import differences
 from flaot.hcd.document import json_schema
 from flaot.hcd.show import as_json_document, as_lines
+from flaot.hcd.template import TEMPLATE
 
 EPILOG = """\b
 Examples:
   flaot hcd list
   flaot hcd show host
-  flaot hcd validate my_chip.hcd"""
+  flaot hcd new > my_chip.hcd
+  flaot hcd validate my_chip.hcd
+  flaot hcd diff npu_v2 npu_v3"""
 
 
 @click.group("hcd", epilog=EPILOG)
 def command() -> None:
-    """List, show and validate hardware descriptors (HCD)."""
+    """List, show, compare, validate and start hardware descriptors (HCD)."""
 
 
 @command.command("list", epilog="Example:  flaot hcd list")
@@ -69,6 +73,31 @@ def validate(names_or_paths: tuple[str, ...], as_json: bool) -> None:
         return
     for hcd in found:
         console.out(f"{hcd.source}: ok ({hcd.name}, {hcd.full.chip.device_type}, digest {hcd.digest.hex()[:16]})")
+
+
+@command.command("diff", epilog="Example:  flaot hcd diff npu_v2 npu_v3")
+@click.argument("left", type=CHIP)
+@click.argument("right", type=CHIP)
+@json_option
+def diff(left: str, right: str, as_json: bool) -> None:
+    """Show what differs between two descriptors by key path, derived defaults included."""
+    a, b = load_hcd(left), load_hcd(right)
+    found = differences(a, b)
+    if as_json:
+        changes = [{"path": d.path, "left": d.left, "right": d.right} for d in found]
+        console.document({"left": a.source, "right": b.source, "same": not found, "differences": changes})
+        return
+    for difference in found:
+        console.out(str(difference))
+    if not found:
+        console.out(f"{a.source} and {b.source} describe the same chip")
+
+
+@command.command("new", epilog="Example:  flaot hcd new > my_chip.hcd")
+def new() -> None:
+    """Print a commented descriptor to start from; it validates as it stands."""
+    for line in TEMPLATE.splitlines():
+        console.out(line)
 
 
 @command.command("schema", epilog="Example:  flaot hcd schema > hcd.schema.json")

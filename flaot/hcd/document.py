@@ -20,9 +20,28 @@ def json_schema() -> dict[str, Any]:
     schema: dict[str, Any] = _strict(Schema.model_json_schema())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
+        **_partial(schema),
+        "$defs": {name: _partial(section) for name, section in schema["$defs"].items()},
+        "if": {"not": {"required": ["extends"]}},
+        "then": _required(schema, schema["$defs"]),
         "title": "flaot hardware capability descriptor",
     }
+
+
+def _partial(section: dict[str, Any]) -> dict[str, Any]:
+    """A section of a derivative, which may leave out what its base states."""
+    return {k: v for k, v in section.items() if k != "required"}
+
+
+def _required(section: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    """What a descriptor without a base must state, all the way down."""
+    properties = {}
+    for key, value in section["properties"].items():
+        inner, name = _held(value, defs)
+        if inner is not None and (below := _required(inner, defs)):
+            properties[key] = {".<name>": {"additionalProperties": below}, "[]": {"items": below}, "": below}[name]
+    found = {"required": section.get("required", []), "properties": properties}
+    return {k: v for k, v in found.items() if v}
 
 
 def _strict(value: Any) -> Any:
@@ -54,15 +73,22 @@ def _section(section: dict[str, Any], defs: dict[str, Any], prefix: str) -> Iter
     required = section.get("required", [])
     for key, value in section["properties"].items():
         path = f"{prefix}{key}"
-        inner, name = _target(value, defs), ""
-        if inner is None and "additionalProperties" in value:
-            inner, name = _target(value["additionalProperties"], defs), ".<name>"
+        inner, name = _held(value, defs)
         text = value.get("description", "")
         if inner is not None:
-            yield path + name, "section" + ("" if key in required else ", optional"), text
+            yield path + name, ("list of sections" if name == "[]" else "section") + ("" if key in required else ", optional"), text
             yield from _section(inner, defs, f"{path}{name}.")
         else:
             yield path, _kind(value) + ("" if key in required else ", optional"), text
+
+
+def _held(value: dict[str, Any], defs: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """The section a property holds, directly, by name or in a list, and how that is written behind the property's name."""
+    option = _options(value)[0]
+    for key, name in (("additionalProperties", ".<name>"), ("items", "[]")):
+        if isinstance(option.get(key), dict):
+            return _target(option[key], defs), name
+    return _target(option, defs), ""
 
 
 def _options(value: dict[str, Any]) -> list[dict[str, Any]]:
@@ -78,6 +104,10 @@ def _target(value: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any] | Non
 def _kind(value: dict[str, Any]) -> str:
     """A property's type in words."""
     option = _options(value)[0]
+    if "additionalProperties" in option:
+        return f"mapping of names to {_kind(option['additionalProperties'])}"
+    if isinstance(option.get("type"), list):
+        return "text, number, true or false"
     if option.get("type") == "array":
         return f"list of {_kind(option['items'])}"
     if "enum" in option:

@@ -5,20 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from flaot.errors import HcdError, printable
+from flaot.hcd.bundle import bundled, folder
 from flaot.hcd.host import best_for_host
 from flaot.hcd.loader import Hcd, load, load_file
 from flaot.hcd.text import nearest
-
-
-def folder() -> Path:
-    """Where the bundled descriptors are: inside the package when installed, beside it in a checkout."""
-    inside = Path(__file__).parent / "bundled"
-    return inside if inside.is_dir() else Path(__file__).parents[2] / "hcd"
-
-
-def bundled() -> dict[str, Path]:
-    """Bundled descriptors by name, in order of name."""
-    return {p.stem: p for p in sorted(folder().glob("*.hcd"))}
 
 
 def load_hcd(name_or_path: str | Path) -> Hcd:
@@ -31,7 +21,10 @@ def load_hcd(name_or_path: str | Path) -> Hcd:
     if name == "host":
         name = best_for_host()
     if name in known:
-        return load(known[name].read_bytes(), known[name].name)
+        return load(known[name].read_bytes(), known[name].name, known[name])
     if isinstance(name_or_path, Path) or "/" in name or name.endswith(".hcd") or Path(name).exists():
         return load_file(Path(name))
     raise HcdError(f"no bundled descriptor and no file named '{printable(name)}'", hint=nearest(name, ["host", *known]))
+
+
+__all__ = ["bundled", "folder", "load_hcd"]

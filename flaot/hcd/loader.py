@@ -6,15 +6,17 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pydantic
 
 from flaot.errors import HcdError, printable
 from flaot.files import read_file
+from flaot.hcd import checks
 from flaot.hcd.derive import Derived, derive
+from flaot.hcd.extends import with_bases
 from flaot.hcd.rules import Finding, findings, newer_version
-from flaot.hcd.schema import ComputeUnit, Schema
+from flaot.hcd.schema import Schema
 from flaot.hcd.text import MAX_BYTES, Tree, describe, nearest, parse, together
 
 Path_ = tuple[str | int, ...]
@@ -25,7 +27,8 @@ class Hcd:
     """A validated descriptor.
 
     ``stated`` is what the file says, ``full`` the same with defaults filled in, ``derived`` the list of those defaults, ``warnings``
-    sentences that begin with file:line:column, ``source`` the file or bundled name.
+    sentences that begin with file:line:column, ``source`` the file or bundled name, ``bases`` what it extends, the nearest first.
+    A descriptor is the same, digest included, whether it extends a base or states everything itself.
     """
 
     stated: Schema
@@ -34,6 +37,7 @@ class Hcd:
     warnings: tuple[str, ...]
     source: str
     tree: Tree
+    bases: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -54,9 +58,9 @@ class Hcd:
         return f"{place.file}:{place.line}"
 
 
-def load(data: bytes, source: str) -> Hcd:
-    """Raises HcdError or ProblemList (exit code 4)."""
-    tree = parse(data, source)
+def load(data: bytes, source: str, path: Path | None = None) -> Hcd:
+    """A descriptor from its text; ``path`` is its file, beside which a base is looked for. Raises HcdError or ProblemList (exit code 4)."""
+    tree, bases = with_bases(parse(data, source), path)
     newer = newer_version(tree.plain().get("hcd_version"))
     if newer:
         raise _located(tree, newer)
@@ -69,12 +73,12 @@ def load(data: bytes, source: str) -> Hcd:
     if problems:
         raise together([_located(tree, f) for f in problems])
     full, derived = derive(stated)
-    return Hcd(stated, full, derived, tuple(str(_located(tree, f)) for f in found), source, tree)
+    return Hcd(stated, full, derived, tuple(str(_located(tree, f)) for f in found), source, tree, bases)
 
 
 def load_file(path: Path) -> Hcd:
     """Raises FileSystemError for a file that cannot be read, HcdError or ProblemList for its content."""
-    return load(read_file(str(path), "a descriptor (.hcd)", MAX_BYTES), printable(path, 200))
+    return load(read_file(str(path), "a descriptor (.hcd)", MAX_BYTES), printable(path, 200), path)
 
 
 def _tuples(value: Any) -> Any:
@@ -94,7 +98,7 @@ def _located(tree: Tree, finding: Finding) -> HcdError:
 
 def _field_problem(error: Any) -> Finding:
     """One of pydantic's errors in flaot's words."""
-    path: Path_ = error["loc"]
+    path: Path_ = tuple(p for p in error["loc"] if p != "[key]")
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         return Finding(path, "unknown key", nearest(str(path[-1]), _known_keys(path[:-1])))
@@ -107,18 +111,18 @@ def _field_problem(error: Any) -> Finding:
 
 def _known_keys(path: Path_) -> list[str]:
     """The keys a section may have."""
-    model: Any = Schema
+    held: Any = Schema
     for part in path:
-        if model is Schema and part == "compute_units":
-            continue
-        field = model.model_fields.get(part)
-        model = _section(field.annotation) if field is not None else ComputeUnit
-    return list(model.model_fields)
+        fields = getattr(held, "model_fields", None)
+        held = _inner(fields[str(part)].annotation if fields else get_args(held)[-1 if get_origin(held) is dict else 0])
+    return list(held.model_fields)
 
 
-def _section(annotation: Any) -> Any:
-    """The section class in ``X`` or ``X | None``."""
-    return next((a for a in getattr(annotation, "__args__", ()) if isinstance(a, type) and hasattr(a, "model_fields")), annotation)
+def _inner(annotation: Any) -> Any:
+    """A type without ``| None`` and annotations."""
+    while get_origin(annotation) not in (None, dict, tuple):
+        annotation = get_args(annotation)[0]
+    return annotation
 
 
 _EXPECTED = {
@@ -134,7 +138,7 @@ _EXPECTED = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "string_pattern_mismatch": "a word of lower-case letters, digits and _",
-    "too_short": "at least one entry",
+    "too_long": "fewer entries",
     "finite_number": "a finite number",
 }
 _BOUNDS = {"greater_than": ("gt", "above"), "greater_than_equal": ("ge", "of at least"), "less_than_equal": ("le", "of at most")}
@@ -144,7 +148,9 @@ def _expected(kind: str, context: dict[str, Any]) -> str:
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
         return f"a number {words} {context[key]:g}" if isinstance(context[key], float) else f"a number {words} {context[key]}"
+    if kind == "too_short":
+        return "at least one entry" if context["min_length"] == 1 else f"at least {context['min_length']} entries"
     return _EXPECTED.get(kind, kind.replace("_", " "))
 
 
-__all__ = ["Hcd", "load", "load_file"]
+__all__ = ["Hcd", "checks", "load", "load_file"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from flaot.hcd.schema import UNIT_KINDS, ComputeUnit, Schema
@@ -12,6 +12,8 @@ FORMAT_VERSION = 1
 MAX_ALIGNMENT = 4096
 UNIT_DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "int8": "int8", "int16": "int16"}
 """Element type a unit kind computes in; it must be among the tensor dtypes of the chip."""
+
+PEAKS = ("peak_gflops", "peak_tflops", "peak_gops", "peak_tops")
 
 AVX2 = ("avx2", "fma", "f16c")
 AVX512 = (*AVX2, "avx512f", "avx512bw", "avx512dq", "avx512vl")
@@ -47,6 +49,25 @@ def kind_of(name: str, unit: ComputeUnit) -> str:
     return unit.kind or name
 
 
+def active_units(hcd: Schema) -> dict[str, ComputeUnit]:
+    """Compute units that are not taken out of use."""
+    return {n: u for n, u in hcd.compute_units.items() if u.enabled is not False}
+
+
+def repeated(names: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Every entry that an earlier one equals, with its index."""
+    return ((i, n) for i, n in enumerate(names) if n in names[:i])
+
+
+def unknown(
+    path: tuple[str | int, ...], names: Sequence[str] | None, known: Sequence[str], what: str, one: bool = False
+) -> Iterator[Finding]:
+    """A problem for every name that is not ``known``, at its place in the list at ``path``, or at ``path`` itself for ``one``."""
+    for i, name in enumerate(names or ()):
+        if name not in known:
+            yield Finding(path if one else (*path, i), f"{name} is no {what}; {nearest(name, known)}", on_value=True)
+
+
 def newer_version(stated: object) -> Finding | None:
     """A problem when the format is newer than this flaot; asked before anything else, as such a file may hold keys unknown here."""
     if not isinstance(stated, int) or stated <= FORMAT_VERSION:
@@ -79,7 +100,7 @@ def keys_fit_the_kind(hcd: Schema) -> Iterator[Finding]:
 @rule
 def one_peak_figure(hcd: Schema) -> Iterator[Finding]:
     for name, unit in hcd.compute_units.items():
-        stated = [k for k in ("peak_gflops", "peak_tflops", "peak_gops", "peak_tops") if getattr(unit, k) is not None]
+        stated = [k for k in PEAKS if getattr(unit, k) is not None]
         if len(stated) > 1:
             yield Finding(("compute_units", name, stated[1]), f"a second peak figure beside {stated[0]}", "keep one")
         kind = kind_of(name, unit)
@@ -99,7 +120,7 @@ def peak_is_plausible(hcd: Schema) -> Iterator[Finding]:
         if unit.peak is None or unit.count is None or kind_of(name, unit) == "cpu":
             continue
         each = unit.peak / unit.count
-        key = next(k for k in ("peak_gflops", "peak_tflops", "peak_gops", "peak_tops") if getattr(unit, k) is not None)
+        key = next(k for k in PEAKS if getattr(unit, k) is not None)
         if not 1e9 <= each <= 1e15:
             yield Finding(
                 ("compute_units", name, key),

@@ -12,6 +12,7 @@ def as_json_document(hcd: Hcd) -> dict[str, Any]:
     """Digest, stated keys, all keys with defaults, and where each default comes from."""
     return {
         "source": hcd.source,
+        "extends": list(hcd.bases),
         "digest": hcd.digest.hex(),
         "stated": hcd.to_json(),
         "full": hcd.full.model_dump(mode="json", exclude_none=True),
@@ -23,7 +24,7 @@ def as_json_document(hcd: Hcd) -> dict[str, Any]:
 def as_lines(hcd: Hcd) -> list[str]:
     """YAML that loads again: every key on its line, derived ones with a comment saying what they come from."""
     sources = {d.path: d.source for d in hcd.derived}
-    head = [f"# {hcd.source}", f"# digest {hcd.digest.hex()}"]
+    head = [f"# {hcd.source}", *(f"# extends {base}" for base in hcd.bases), f"# digest {hcd.digest.hex()}"]
     return head + list(_lines(hcd.full.model_dump(mode="json", exclude_none=True), (), sources))
 
 
@@ -33,11 +34,15 @@ def _lines(section: dict[str, Any], path: tuple[str, ...], sources: dict[tuple[s
         here = (*path, key)
         if isinstance(value, dict):
             if value:
-                yield f"{pad}{key}:"
+                yield f"{pad}{_text(key)}:"
                 yield from _lines(value, here, sources)
             continue
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            yield f"{pad}{_text(key)}:"
+            yield from (f"{pad}  - {_scalar(entry)}" for entry in value)
+            continue
         note = f"  # derived: {sources[here]}" if here in sources else ""
-        yield f"{pad}{key}: {_scalar(value)}{note}"
+        yield f"{pad}{_text(key)}: {_scalar(value)}{note}"
 
 
 def _scalar(value: Any) -> str:
@@ -45,8 +50,11 @@ def _scalar(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return f"[{', '.join(_scalar(v) for v in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_text(k)}: {_scalar(v)}' for k, v in value.items())}}}"
     if isinstance(value, float):
-        return f"{value:.10f}".rstrip("0").rstrip(".")
+        digits = 30 if 0 < abs(value) < 1e-6 else 10
+        return f"{value:.{digits}f}".rstrip("0").rstrip(".")
     return _text(value) if isinstance(value, str) else str(value)
 
 

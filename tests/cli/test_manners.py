@@ -69,6 +69,21 @@ def test_hcd_commands(run, tmp_path):
     assert any(d["path"] == "policy.fallback" for d in document["derived"])
 
 
+def test_hcd_diff(run):
+    shown = run("hcd", "diff", "npu_v2", "npu_v3").out
+    assert "~ tensor.max_rank: 5 -> 6" in shown.splitlines()
+    document = json.loads(run("hcd", "diff", "npu_v2", "npu_v3", "--json").out)
+    assert not document["same"]
+    assert {"path": "tensor.max_rank", "left": 5, "right": 6} in document["differences"]
+    assert "describe the same chip" in run("hcd", "diff", "npu_v2", "npu_v2").out
+    assert json.loads(run("hcd", "diff", "npu_v2", "npu_v2", "--json").out)["same"]
+
+
+def test_hcd_new_prints_a_descriptor_that_validates(run, tmp_path):
+    (tmp_path / "mine.hcd").write_text(run("hcd", "new").out)
+    assert "My-NPU" in run("hcd", "validate", "mine.hcd").out
+
+
 def test_bad_hcd_reports_every_problem_with_its_place(run, tmp_path):
     (tmp_path / "bad.hcd").write_text("chip: {nam: x, device_type: cpu}\ncompute_units: {cpu: {isa: [avx3]}}\n")
     done = run("hcd", "validate", "bad.hcd", "--json").failed(4, "bad.hcd:1:8: chip.nam: unknown key; did you mean 'name'?", "bad.hcd:2:29")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flaot.hcd.document import BEGIN, END, json_schema, key_table
+from tests.hcd.full import FULL
 from tests.hcd.test_loader import MINIMAL
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "hcd.md"
@@ -29,4 +30,16 @@ def test_json_schema_accepts_the_minimal_form_and_no_null():
     jsonschema = pytest.importorskip("jsonschema")
     from flaot.hcd.text import parse
 
-    jsonschema.validate(parse(MINIMAL.encode(), "x").plain(), schema)
+    for text in (MINIMAL, FULL, "extends: npu_v2\nchip: {name: mine}\n"):
+        jsonschema.validate(parse(text.encode(), "x").plain(), schema)
+    for text in ("chip: {name: mine, device_type: npu}\n", MINIMAL.replace("name: NPU-V2, ", ""), FULL.replace("kind: dram, ", "")):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(parse(text.encode(), "x").plain(), schema)
+
+
+def test_json_schema_lets_a_derivative_leave_keys_out_and_others_not():
+    schema = json_schema()
+    assert "required" not in schema and all("required" not in s for s in schema["$defs"].values())
+    assert schema["if"] == {"not": {"required": ["extends"]}}
+    assert schema["then"]["required"] == ["chip", "compute_units"]
+    assert schema["then"]["properties"]["memory"]["properties"]["regions"]["items"]["required"] == ["name", "kind", "size_kb"]
