@@ -54,7 +54,7 @@ def read(
         file: name of the model in messages; the path by default.
     Raises ModelError, UnsupportedError, UsageError, LimitError or FileSystemError; ProblemList for several.
     """
-    name = file if file is not None else printable(model, 300) if isinstance(model, Path | str) else "<model>"
+    name = file if file is not None else printable(model, 300) or "''" if isinstance(model, Path | str) else "<model>"
     try:
         source = load(model)
         with ExternalData(source.folder) as files:

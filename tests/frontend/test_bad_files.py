@@ -25,6 +25,12 @@ GOOD = softmax().SerializeToString()
 # -- O01 to O06: the file --------------------------------------------------------------------------------------------------
 
 
+def test_an_empty_path_is_named() -> None:
+    with pytest.raises(FlaotError, match="''") as refused:
+        read("")
+    assert refused.value.exit_code == 8
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
