@@ -17,12 +17,29 @@ from flaot.ir.op import Op
 from flaot.ir.types import DType, Frozen, Layout, TensorType, row_major
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a node runs: ``device`` is ``host`` or the name of a chip, ``unit`` one of the chip's compute units ("" on the host), and
+    ``dtype`` the element type its float32 values are computed in and stored as."""
+
+    device: str = "host"
+    unit: str = ""
+    dtype: DType = DType.float32
+
+    def __str__(self) -> str:
+        return f"{self.device}.{self.unit}" if self.unit else self.device
+
+
+HOST = Place()
+
+
 @dataclass(eq=False)
 class Value:
     """One tensor. ``data`` is set for constants, ``producer`` for node outputs, neither for graph inputs.
 
     ``names`` are the ONNX value names this tensor is known by, first the main one. ``layout`` is the storage order
-    chosen by the layouts stage.
+    chosen by the layouts stage, ``stored`` the element type chosen by the dtypes stage for memory (None: that of ``type``): a chip that
+    computes float32 values in float16 keeps the type and stores float16.
     """
 
     id: int
@@ -32,6 +49,12 @@ class Value:
     slot: int = 0
     data: np.ndarray | None = None
     layout: Layout | None = None
+    stored: DType | None = None
+
+    @property
+    def stored_type(self) -> TensorType:
+        """The type as it lies in memory."""
+        return self.type if self.stored is None else self.type.with_dtype(self.stored)
 
     @property
     def name(self) -> str:
@@ -51,13 +74,18 @@ class Value:
 
 @dataclass(eq=False)
 class Node:
-    """One op applied to values. ``origin`` holds the names (or types, when unnamed) of the ONNX nodes it came from."""
+    """One op applied to values. ``origin`` holds the names (or types, when unnamed) of the ONNX nodes it came from.
+
+    ``place`` is set by the place stage. Nodes of one ``group`` (not empty) are the match of one fusion of the chip's descriptor.
+    """
 
     id: int
     op: Op
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
     origin: tuple[str, ...] = ()
+    place: Place = HOST
+    group: str = ""
 
     @property
     def where(self) -> str:
@@ -200,6 +228,7 @@ class Graph:
             if output.value is old:
                 output.value = new
         new.names = tuple(dict.fromkeys((*new.names, *old.names)))
+        new.stored = new.stored if new.stored is not None else old.stored
 
     def remove(self, node: Node) -> None:
         """Removes a node none of whose outputs is used; KeyError otherwise."""
@@ -253,6 +282,8 @@ class Patch:
     graph: Graph
     label: str
     origin: tuple[str, ...] = ()
+    sources: tuple[Node, ...] = ()
+    """The nodes of the matched pattern; new nodes run where the last one runs."""
     _new: list[Node] = field(default_factory=list)
     _replace: list[tuple[Value, Value]] = field(default_factory=list)
 
@@ -261,6 +292,8 @@ class Patch:
     ) -> Value:
         """Adds a node and returns its first output; see :attr:`last` for the node itself. ``origin`` is the patch's by default."""
         node = self.graph.add_node(op, inputs, names=names, origin=self.origin if origin is None else origin)
+        if self.sources:
+            node.place, node.group = self.sources[-1].place, self.sources[-1].group
         self._new.append(node)
         return node.outputs[0]
 

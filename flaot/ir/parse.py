@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from flaot.errors import FileSystemError, FlaotError, ModelError, printable
-from flaot.ir.graph import Graph, Value
+from flaot.ir.graph import HOST, Graph, Node, Place, Value
 from flaot.ir.op import OPS, Op, OpTypeError, load_all
 from flaot.ir.scan import Scanner
 from flaot.ir.text import digest
@@ -42,6 +42,19 @@ def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None, file: s
     """The graph a text describes. ``data`` holds its large constants by digest. Raises ModelError at ``file:line:column``."""
     load_all()
     return _Parser(text, data or {}, file).graph()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Declared:
+    """What stands after the colon of a definition."""
+
+    type: TensorType
+    names: tuple[str, ...]
+    layout: tuple[int, ...] | None
+    stored: DType | None
+
+    def describe(self, value: Value) -> None:
+        value.names, value.layout, value.stored = self.names, self.layout, self.stored
 
 
 class _Parser(Scanner):
@@ -103,17 +116,17 @@ class _Parser(Scanner):
 
     def input(self) -> Value:
         self.expect(":")
-        type, names, layout = self.typed()
-        value = self.result.add_input(names[0] if names else "", type)
-        value.names, value.layout = names, layout
+        declared = self.typed()
+        value = self.result.add_input(declared.names[0] if declared.names else "", declared.type)
+        declared.describe(value)
         return value
 
     def constant(self) -> Value:
         self.expect(":")
-        type, names, layout = self.typed()
+        declared = self.typed()
         self.expect("=")
-        value = self.result.add_constant(self.elements(type).reshape(type.shape), dtype=type.dtype)
-        value.names, value.layout = names, layout
+        value = self.result.add_constant(self.elements(declared.type).reshape(declared.type.shape), dtype=declared.type.dtype)
+        declared.describe(value)
         return value
 
     def elements(self, type: TensorType) -> np.ndarray:
@@ -161,28 +174,36 @@ class _Parser(Scanner):
         declared = [self.typed()]
         while self.maybe(","):
             declared.append(self.typed())
+        place = self.place() if self.maybe("at") else HOST
+        group = self.string() if self.maybe("group") else ""
         origin = self.strings() if self.maybe("from") else ()
-        return self.add(op, inputs, declared, origin, count, start)
+        node = self.add(op, inputs, declared, origin, count, start)
+        node.place, node.group = place, group
+        return node.outputs
+
+    def place(self) -> Place:
+        device, unit = self.string(), self.string()
+        return Place(device, unit, self.dtype())
 
     def add(
         self,
         op: Op,
         inputs: list[Value | None],
-        declared: list[tuple[TensorType, tuple[str, ...], tuple[int, ...] | None]],
+        declared: list[_Declared],
         origin: tuple[str, ...],
         count: int,
         start: int,
-    ) -> tuple[Value, ...]:
+    ) -> Node:
         try:
             node = self.result.add_node(op, inputs, origin=origin)
         except (OpTypeError, FlaotError, ValueError, AssertionError, IndexError) as e:
             self.fail(f"{op.name} refuses its inputs: {e}", start)
-        found, wanted = node.output_types, [d[0] for d in declared]
+        found, wanted = node.output_types, [d.type for d in declared]
         if len(found) != count or found != wanted:
             self.fail(f"{op.name} gives {', '.join(map(str, found))}, declared {', '.join(map(str, wanted))}", start)
-        for value, (_, names, layout) in zip(node.outputs, declared, strict=True):
-            value.names, value.layout = names, layout
-        return node.outputs
+        for value, d in zip(node.outputs, declared, strict=True):
+            d.describe(value)
+        return node
 
     def value(self) -> Value:
         start, name = self.now.at, self.take("value", "a value like %0")
@@ -190,22 +211,27 @@ class _Parser(Scanner):
             self.fail(f"{name} is used before it is defined", start)
         return self.values[name]
 
-    def typed(self) -> tuple[TensorType, tuple[str, ...], tuple[int, ...] | None]:
+    def typed(self) -> _Declared:
         type = self.tensor_type()
         names = self.strings()
-        return type, names, self.layout(type.rank) if self.maybe("layout") else None
+        layout = self.layout(type.rank) if self.maybe("layout") else None
+        return _Declared(type, names, layout, self.dtype() if self.maybe("stored") else None)
 
-    def tensor_type(self) -> TensorType:
+    def dtype(self) -> DType:
         start, word = self.now.at, self.take("word", "an element type")
         if word not in DType.__members__:
             self.fail(f"unknown element type '{word}'", start)
+        return DType[word]
+
+    def tensor_type(self) -> TensorType:
+        dtype = self.dtype()
         self.expect("[")
         shape = []
         while not self.maybe("]"):
             shape.append(self.integer())
             if not self.is_next("]"):
                 self.expect(",")
-        return TensorType(DType[word], tuple(shape))
+        return TensorType(dtype, tuple(shape))
 
     def layout(self, rank: int) -> tuple[int, ...]:
         self.expect("(")

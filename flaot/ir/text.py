@@ -10,6 +10,9 @@
       output "y" = %2
     }
 
+After a value's names may stand ``layout (0, 2, 3, 1)`` and ``stored float16``, after a node's results ``at "NPU-V3" "fp16" float16``
+and ``group "conv_relu.1"``.
+
 ``model`` and a SHA-256 after the name say which model file it was read from; ``frozen`` lines name the initializers that it lists as
 inputs too, with the SHA-256 of their bytes. Values are numbered in the order they are printed.
 Large constants are written as ``@`` and the begin of their SHA-256; their bytes go to a ``.npz`` file beside the text (see
@@ -29,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flaot.ir.graph import Graph, Node, Value
+from flaot.ir.graph import HOST, Graph, Node, Value
 from flaot.ir.op import Op
 from flaot.ir.types import DType
 
@@ -139,15 +142,20 @@ class _Printer:
 
     def typed(self, value: Value) -> str:
         layout = f" layout {attribute(value.layout)}" if value.layout is not None else ""
-        return " ".join([str(value.type), *map(quote, value.names)]) + layout
+        stored = f" stored {value.stored.name}" if value.stored is not None else ""
+        return " ".join([str(value.type), *map(quote, value.names)]) + layout + stored
 
     def node(self, node: Node) -> None:
         inputs = ", ".join([self.use(v) for v in node.inputs])
         results = ", ".join([self.new(v) for v in node.outputs])
-        self.line(f"{results} = {attribute(node.op)}({inputs}) : {self.types(node.outputs)}{self.origin(node)}")
+        self.line(f"{results} = {attribute(node.op)}({inputs}) : {self.types(node.outputs)}{self.place(node)}{self.origin(node)}")
 
     def types(self, values: Sequence[Value]) -> str:
         return ", ".join(map(self.typed, values))
+
+    def place(self, node: Node) -> str:
+        at = f" at {quote(node.place.device)} {quote(node.place.unit)} {node.place.dtype.name}" if node.place != HOST else ""
+        return at + (f" group {quote(node.group)}" if node.group else "")
 
     def origin(self, node: Node) -> str:
         return f" from {' '.join(map(quote, node.origin))}" if node.origin else ""

@@ -8,7 +8,7 @@ while the work stays near-linear. The order is that of the graph and of the rule
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from flaot.errors import InternalError
 from flaot.ir.graph import Graph, Node, Patch
@@ -22,13 +22,27 @@ REWRITES_PER_NODE = 20
 MAX_ROUNDS = 50
 
 
-def run_rules(graph: Graph, rules: Sequence[Rule | Sweep], tracer: Tracer | None = None) -> int:
-    """Applies the rules until none fires; returns how many patches were applied. Dead nodes are removed first.
+Gate = Callable[[Sequence[Node]], str | None]
+"""Why the nodes of a matched pattern may not become one, or None."""
+
+
+def one_place(nodes: Sequence[Node]) -> str | None:
+    """The gate that keeps what runs in different places, or belongs to different fusions of the chip, apart."""
+    first = nodes[0]
+    other = next((n for n in nodes if n.place != first.place), None)
+    if other is not None:
+        return f"{first.where} runs on {first.place} and {other.where} on {other.place}"
+    return None
+
+
+def run_rules(graph: Graph, rules: Sequence[Rule | Sweep], tracer: Tracer | None = None, gate: Gate | None = None) -> int:
+    """Applies the rules until none fires; returns how many patches were applied. Dead nodes are removed first. Matches that the gate
+    refuses count as near misses.
 
     Raises InternalError naming the rules involved when they do not converge.
     """
     graph.prune()
-    run = _Run(graph, rules, tracer if tracer is not None else Tracer())
+    run = _Run(graph, rules, tracer if tracer is not None else Tracer(), gate)
     for _ in range(MAX_ROUNDS):
         if not run.local(graph.nodes()) + run.sweeps():
             return run.fired.total()
@@ -36,8 +50,8 @@ def run_rules(graph: Graph, rules: Sequence[Rule | Sweep], tracer: Tracer | None
 
 
 class _Run:
-    def __init__(self, graph: Graph, rules: Sequence[Rule | Sweep], tracer: Tracer) -> None:
-        self.graph, self.tracer = graph, tracer
+    def __init__(self, graph: Graph, rules: Sequence[Rule | Sweep], tracer: Tracer, gate: Gate | None) -> None:
+        self.graph, self.tracer, self.gate = graph, tracer, gate
         self.rules = [r for r in rules if isinstance(r, Rule)]
         self.whole = [r for r in rules if isinstance(r, Sweep)]
         self.limit = 1000 + REWRITES_PER_NODE * len(graph)
@@ -72,7 +86,11 @@ class _Run:
             if isinstance(answer, Miss):
                 self.tracer.missed(rule, node, answer.why)
             elif answer is not None:
-                return self._apply(rule, node, answer)
+                refusal = self.gate(answer.sources) if self.gate is not None and answer.sources else None
+                if refusal is None:
+                    return self._apply(rule, node, answer)
+                answer.discard()
+                self.tracer.missed(rule, node, refusal)
         return []
 
     def _apply(self, rule: Rule, node: Node, patch: Patch) -> list[Node]:

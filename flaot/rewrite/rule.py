@@ -41,7 +41,7 @@ class Rule(abc.ABC):
 
     def patch(self, graph: Graph, *nodes: Node) -> Patch:
         """An empty patch labelled with this rule whose new nodes stem from ``nodes``."""
-        return Patch(graph, self.name, tuple(dict.fromkeys(name for n in nodes for name in n.origin)))
+        return Patch(graph, self.name, tuple(dict.fromkeys(name for n in nodes for name in n.origin)), nodes)
 
 
 class Sweep(abc.ABC):
