@@ -23,10 +23,12 @@ from flaot.hcd import Hcd, load_hcd
 from flaot.ir import op as ops
 from flaot.ir import spec
 from flaot.ir.graph import Graph
+from flaot.ir.ops.attention import Attention
 from flaot.mapping.layout import Conversion, assign_layouts
 from flaot.plan.program import Program
 from flaot.plan.write import plan_digest, write_plan
 from flaot.rewrite import rules_in, run_rules
+from flaot.rules.expand import expand_all, movements
 from flaot.schedule.build import choose_all, schedule
 from flaot.schedule.evaluate import evaluate
 from flaot.targets.cpu import Cpu, cpu_of, device_record
@@ -112,8 +114,9 @@ def canonicalize(graph: Graph) -> None:
 
 
 def recognise(graph: Graph) -> None:
-    """Composite ops found again in their decomposed form."""
-    run_rules(graph, rules_in(flaot.rules.recognise))
+    """Composite ops found again in their decomposed form; Attention is said in products again, which is what a CPU runs fastest."""
+    run_rules(graph, [*rules_in(flaot.rules.recognise), *movements()])
+    expand_all(graph, lambda node: isinstance(node.op, Attention))
     graph.prune()
 
 

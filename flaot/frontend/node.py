@@ -42,6 +42,7 @@ class OnnxNode:
         self._n_inputs = _trimmed(proto.input)
         self._attributes = self._bound_attributes()
         self.results: tuple[Value | None, ...] | None = None
+        self.declined = False
 
     def _bound_attributes(self) -> dict[str, A]:
         bound = {}
@@ -196,6 +197,9 @@ class OnnxNode:
 
     def result(self, *values: Value | None) -> None:
         self.results = values
+
+    def decline(self) -> None:
+        self.declined = True
 
     def fail(self, sentence: builtins.str, hint: builtins.str = "") -> NoReturn:
         raise ModelError(sentence, where=self.where, hint=hint)

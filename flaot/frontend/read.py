@@ -171,16 +171,17 @@ class _Import:
         if proto.op_type == "If" and domain == "" and reader is None:
             self._branch(node, proto, scope)
             return
-        if reader is None and has_expansion(proto, node.opset):
+        if reader is not None:
+            node.require_import()
+            reader(node)
+        if (reader is None or node.declined) and has_expansion(proto, node.opset):
             known = expansion(node.resolved(), [v.type if v is not None else None for v in node.all_inputs()], node.opset)
             if known is not None:
                 self._call(node, proto, known, scope)
                 return
-        if reader is None:
+        if reader is None or node.declined:
             self._no_reader(proto, domain, id(proto) in self.live or not scope.is_main)
             raise Skip
-        node.require_import()
-        reader(node)
         if node.results is None:
             raise InternalError("the reader of this operator declares no result", where=node.where)
         self._name_outputs(proto, scope, node.results, node.where)

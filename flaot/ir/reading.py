@@ -79,6 +79,9 @@ class NodeReader(Protocol):
         """Declares the node's outputs in order; call exactly once. None marks an output that is not produced:
         refused when the model uses it."""
 
+    def decline(self) -> None:
+        """Leaves the node to the function ONNX defines it by, in place of :meth:`result`."""
+
     def fail(self, sentence: builtins.str, hint: builtins.str = "") -> NoReturn:
         """The node is malformed (exit code 3)."""
 

@@ -19,8 +19,6 @@ NEWEST = onnx.defs.onnx_opset_version()
 @pytest.mark.parametrize(
     ("op", "opset", "body"),
     [
-        ("Attention", 23, "(float[1,2,3,8] q, float[1,2,5,8] k, float[1,2,5,8] v) => (float[1,2,3,8] y) { y = Attention(q, k, v) }"),
-        ("Attention", 23, "(float[1,2,4,8] q) => (float[1,2,4,8] y) { y = Attention<is_causal=1, scale=0.5>(q, q, q) }"),
         ("SwiGLU", NEWEST, "(float[3,8] x, float[3,8] z) => (float[3,8] y) { y = SwiGLU(x, z) }"),
         ("HannWindow", 17, "(float[9] x) => (float[9] y) { n = Constant<value_int=9>() w = HannWindow<periodic=0>(n) y = Mul(x, w) }"),
         (
