@@ -63,6 +63,19 @@ class DType(enum.IntEnum):
         return _from_numpy()[np.dtype(dtype)]
 
 
+class Rounding(enum.IntEnum):
+    """How a number between two numbers of an element type becomes one of them; the numbers are the same in Python, C and plans.
+
+    ``half_up`` sends ties toward plus infinity, ``floor`` everything toward minus infinity.
+    """
+
+    half_to_even = 0
+    half_away_from_zero = 1
+    half_up = 2
+    floor = 3
+    toward_zero = 4
+
+
 _SIZES = {d: int("".join(c for c in d.name if c.isdigit()) or 8) // 8 for d in DType}
 
 

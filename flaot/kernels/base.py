@@ -20,7 +20,7 @@ import numpy as np
 
 from flaot.ir.graph import Node, Value
 from flaot.ir.op import Op
-from flaot.ir.types import DType
+from flaot.ir.types import DType, Rounding
 from flaot.plan.program import View
 
 VARIANTS = ("generic", "avx2", "avx512")
@@ -92,6 +92,14 @@ class CpuChip(Protocol):
     @property
     def precision_high(self) -> bool:
         """True when approximating kernels (Winograd) must not be used."""
+
+    @property
+    def rounding(self) -> Rounding:
+        """How float32 values are rounded where they are stored as float16 or bfloat16."""
+
+    @property
+    def flush_denormals(self) -> bool:
+        """True when denormal float16 and bfloat16 numbers are stored as zero."""
 
 
 class Builder(Protocol):

@@ -205,8 +205,8 @@ DEQUANTIZE(i32, int32_t)
   LOOP1(cast_i32_##N, int32_t, R, OF_INT(a))                                                 \
   LOOP1(cast_u64_##N, uint64_t, R, OF_INT(a))                                                \
   LOOP1(cast_i64_##N, int64_t, R, OF_INT(a))                                                 \
-  LOOP1(cast_f16_##N, uint16_t, R, OF_FLOAT(fl_from_half(a)))                                \
-  LOOP1(cast_bf16_##N, uint16_t, R, OF_FLOAT(fl_from_bfloat(a)))                             \
+  LOOP1(cast_f16_##N, uint16_t, R, OF_FLOAT(fl_half_to_float(a)))                                \
+  LOOP1(cast_bf16_##N, uint16_t, R, OF_FLOAT(fl_bfloat_to_float(a)))                             \
   LOOP1(cast_f32_##N, float, R, OF_FLOAT(a))                                                 \
   LOOP1(cast_f64_##N, double, R, OF_FLOAT(a))
 #define KEEP(v) (v)

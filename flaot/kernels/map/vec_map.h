@@ -123,7 +123,7 @@ static fl_status vec_from_half(const void *const *s, void *y_, int32_t n, const 
   int32_t i = 0;
   (void)in;
   for (; i + FL_VL <= n; i += FL_VL) v_store(y + i, v_of_half(a + i));
-  for (; i < n; i++) y[i] = fl_from_half(a[i]);
+  for (; i < n; i++) y[i] = fl_half_to_float(a[i]);
   return FL_OK;
 }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flaot.errors import UnsupportedError
+from flaot.ir.types import Rounding
 from flaot.plan.fields import ISA_BITS
 from flaot.plan.program import DeviceRecord
 
@@ -21,7 +22,8 @@ class Cpu:
     """What CPU implementations and the scheduler need to know of a chip.
 
     ``variants`` slowest first; ``alignment`` in bytes for every buffer; ``prefer_last`` says that the chip's default layout stores
-    channels innermost (NHWC).
+    channels innermost (NHWC). ``rounding`` and ``flush_denormals`` say how float32 values become float16 or bfloat16 where a chip
+    beside the CPU stores them so.
     """
 
     name: str = "generic_cpu"
@@ -29,6 +31,8 @@ class Cpu:
     alignment: int = 64
     precision_high: bool = False
     prefer_last: bool = False
+    rounding: Rounding = Rounding.half_to_even
+    flush_denormals: bool = False
 
 
 GENERIC = Cpu()

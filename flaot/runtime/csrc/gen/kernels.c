@@ -25,6 +25,7 @@ fl_status fl_matmul_s8_check(const fl_call *c);
 fl_status fl_maxpool_check(const fl_call *c);
 fl_status fl_norm_f32_check(const fl_call *c);
 fl_status fl_pool_f32_check(const fl_call *c);
+fl_status fl_recast_check(const fl_call *c);
 fl_status fl_recurrent_check(const fl_call *c);
 fl_status fl_recurrent_steps_check(const fl_call *c);
 fl_status fl_reduce_check(const fl_call *c);
@@ -74,6 +75,7 @@ fl_status fl_norm_f32_generic(const fl_call *c);
 fl_status fl_pool_f32_avx2(const fl_call *c);
 fl_status fl_pool_f32_avx512(const fl_call *c);
 fl_status fl_pool_f32_generic(const fl_call *c);
+fl_status fl_recast_generic(const fl_call *c);
 fl_status fl_recurrent_generic(const fl_call *c);
 fl_status fl_recurrent_steps_avx2(const fl_call *c);
 fl_status fl_recurrent_steps_avx512(const fl_call *c);
@@ -153,6 +155,7 @@ const fl_kernel fl_kernels[] = {
   {0x5309ef74u, FL_ISA_AVX2, fl_resize_f32_check, fl_resize_f32_avx2, "resize_f32.avx2"},
 #endif
   {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
+  {0x56044e0cu, 0, fl_recast_check, fl_recast_generic, "recast.generic"},
   {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
 #ifdef FLAOT_AVX2
   {0x5699687cu, FL_ISA_AVX2, fl_softmax_f32_check, fl_softmax_f32_avx2, "softmax_f32.avx2"},

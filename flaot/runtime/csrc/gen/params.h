@@ -291,6 +291,20 @@ typedef struct fl_pool_f32_params {
   int32_t end[3];
 } fl_pool_f32_params;
 
+enum {
+  FL_ROUNDING_HALF_TO_EVEN = 0,
+  FL_ROUNDING_HALF_AWAY_FROM_ZERO = 1,
+  FL_ROUNDING_HALF_UP = 2,
+  FL_ROUNDING_FLOOR = 3,
+  FL_ROUNDING_TOWARD_ZERO = 4,
+  FL_ROUNDING_COUNT = 5
+};
+
+typedef struct fl_recast_params {
+  int32_t rounding;
+  int32_t flush;
+} fl_recast_params;
+
 typedef struct fl_recurrent_params {
   int32_t cell;
   int32_t has;
