@@ -10,14 +10,20 @@ typedef int32_t fl_rounding; /* FL_ROUNDING_* */
 
 typedef union fl_half_bits { float f; uint32_t u; } fl_half_bits;
 
+/* By masks, which compilers keep free of branches and so turn into vectors. */
+static inline uint32_t fl_pick(bool first, uint32_t a, uint32_t b) {
+  uint32_t mask = 0u - (uint32_t)first;
+  return (a & mask) | (b & ~mask);
+}
+
 static inline float fl_half_to_float(uint16_t h) {
   fl_half_bits b, scale;
   uint32_t magnitude = h & 0x7FFFu;
   scale.u = 0x77800000u; /* 2^112 moves the exponent's bias; denormals become normal on the way */
   b.u = magnitude << 13;
   b.f *= scale.f;
-  b.u = magnitude < 0x7C00u ? b.u : 0x7F800000u | magnitude << 13;
-  b.u |= (uint32_t)(h & 0x8000u) << 16 | (magnitude > 0x7C00u ? 0x400000u : 0u);
+  b.u = fl_pick(magnitude < 0x7C00u, b.u, 0x7F800000u | magnitude << 13);
+  b.u |= (uint32_t)(h & 0x8000u) << 16 | fl_pick(magnitude > 0x7C00u, 0x400000u, 0u);
   return b.f;
 }
 
@@ -50,14 +56,14 @@ static inline uint16_t fl_float_to_half(float x, fl_narrowing r) {
   fl_half_bits b, low;
   b.f = x;
   uint32_t sign = b.u >> 31, m = b.u & 0x7FFFFFFFu, v;
-  low.u = m < 0x38800000u ? m : 0x38800000u; /* a denormal result counts 2^-24: 13 bits more, and whether anything lies below them */
+  low.u = fl_pick(m < 0x38800000u, m, 0x38800000u); /* a denormal result counts 2^-24: 13 bits more, and whether anything lies below them */
   low.f *= 0x1p37f;
   int32_t q = (int32_t)low.f;
   v = (uint32_t)q | ((float)q != low.f);
-  v = m < 0x38800000u ? v : (m < 0x477FFFFFu ? m : 0x477FFFFFu) - 0x38000000u;
+  v = fl_pick(m < 0x38800000u, v, fl_pick(m < 0x477FFFFFu, m, 0x477FFFFFu) - 0x38000000u);
   v = (v + r.base + (v >> 13 & r.odd) + (r.negative & (0u - sign))) >> 13;
-  v = m < 0x7F800000u ? v : m == 0x7F800000u ? 0x7C00u : 0x7E00u | (m >> 13 & 0x3FFu);
-  v = v < r.least ? 0u : v;
+  v = fl_pick(m < 0x7F800000u, v, 0x7C00u | fl_pick(m > 0x7F800000u, 0x200u | (m >> 13 & 0x3FFu), 0u));
+  v = fl_pick(v < r.least, 0u, v);
   return (uint16_t)(sign << 15 | v);
 }
 
@@ -66,8 +72,8 @@ static inline uint16_t fl_float_to_bfloat(float x, fl_narrowing r) {
   b.f = x;
   uint32_t sign = b.u >> 31, m = b.u & 0x7FFFFFFFu;
   uint32_t v = (m + r.base + (m >> 16 & r.odd) + (r.negative & (0u - sign))) >> 16;
-  v = m <= 0x7F800000u ? v : 0x7FC0u | m >> 16;
-  v = v < r.least ? 0u : v;
+  v = fl_pick(m <= 0x7F800000u, v, 0x7FC0u | m >> 16);
+  v = fl_pick(v < r.least, 0u, v);
   return (uint16_t)(sign << 15 | v);
 }
 
