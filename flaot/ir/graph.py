@@ -311,9 +311,11 @@ class Patch:
         self._replace.append((old, new))
 
     def apply(self) -> None:
-        """Performs the replacements and removes what became dead."""
+        """Performs the replacements and removes what became dead, new nodes that nothing reads included."""
         for old, new in self._replace:
             self.graph.replace(old, new)
+        for node in reversed(self._new):
+            self._collect(node)
         for old, _ in self._replace:
             if old.producer is not None and self.graph.contains(old.producer):
                 self._collect(old.producer)

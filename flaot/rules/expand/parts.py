@@ -10,10 +10,8 @@ import numpy as np
 from flaot.ir.graph import Graph, Node, Patch, Value
 from flaot.ir.op import Op
 from flaot.ir.ops.arithmetic import Add, Div, Max, Min, Mul, Sub
-from flaot.ir.ops.reshape import Reshape
-from flaot.ir.ops.transpose import Transpose
 from flaot.rewrite import Miss
-from flaot.rules.match import COMPUTABLE, made_by, operand
+from flaot.rules.build import reshaped, transposed
 
 Operand = Value | float
 
@@ -50,18 +48,10 @@ class Parts:
         return self(Min(), a, b)
 
     def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
-        """``x`` itself when it has the shape."""
-        return x if x.type.shape == shape else self(Reshape(shape), x)
+        return reshaped(self.patch, x, shape)
 
     def transpose(self, x: Value, perm: tuple[int, ...]) -> Value:
-        """Joined with the Transpose that makes ``x``, if one does."""
-        inner = made_by(x, Transpose)
-        if inner is not None:
-            assert isinstance(inner.op, Transpose)
-            x, perm = operand(inner, 0), tuple(inner.op.perm[p] for p in perm)
-        if x.data is not None and x.type.dtype in COMPUTABLE:
-            return self.patch.constant(x.data.transpose(perm), x.name if x.names else "")
-        return x if perm == tuple(range(len(perm))) else self(Transpose(perm), x)
+        return transposed(self.patch, x, perm)
 
 
 Made = Value | tuple[Value, ...] | Miss
