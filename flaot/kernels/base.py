@@ -137,6 +137,9 @@ class Builder(Protocol):
     def copy(self, source: View, target: View) -> None:
         """Appends a strided copy (equal dims and dtypes)."""
 
+    def transfer(self, source: View, target: View) -> None:
+        """Appends a move of the same bytes between the memories of two devices."""
+
     def dense(self, view: View) -> View:
         """The view itself when row-major, else a row-major copy of it."""
 

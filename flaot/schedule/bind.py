@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flaot.ir.graph import Graph, GraphOutput, Node, Value
+from flaot.ir.graph import HOST, Graph, GraphOutput, Node, Value
 from flaot.kernels.base import Implementation
-from flaot.plan.program import Buffer, Named, Port, Program, Space, View
+from flaot.plan.program import Buffer, Named, Port, Program, Space, View, normal_strides
 from flaot.schedule.lower import Lowering
-from flaot.targets.cpu import Cpu
+from flaot.targets.devices import Devices, memory_of
 
 Ways = dict[int, Implementation]
 
@@ -23,19 +23,19 @@ def is_view(way: Implementation) -> bool:
     return type(way).alias is not Implementation.alias
 
 
-def bind(graph: Graph, order: Sequence[Node], ways: Ways, chip: Cpu) -> Program:
+def bind(graph: Graph, order: Sequence[Node], ways: Ways, devices: Devices) -> Program:
     """A program with every step and buffer; memory offsets are not yet planned."""
-    return _Binder(graph, order, ways, chip).run()
+    return _Binder(graph, order, ways, devices).run()
 
 
 class _Binder:
-    def __init__(self, graph: Graph, order: Sequence[Node], ways: Ways, chip: Cpu) -> None:
-        self.graph, self.order, self.ways = graph, order, ways
-        self.program = Program(alignment=chip.alignment, frozen=list(graph.frozen))
+    def __init__(self, graph: Graph, order: Sequence[Node], ways: Ways, devices: Devices) -> None:
+        self.graph, self.order, self.ways, self.devices = graph, order, ways, devices
+        self.program = Program(alignment=devices.host.alignment, frozen=list(graph.frozen))
         self.places: dict[int, View] = {}
         self.pending: dict[int, int] = {}
         self.parents: dict[int, tuple[Node, int]] = {}
-        self.lowering = Lowering(chip, self.view)
+        self.lowering = Lowering(devices, self.view)
         self.late: list[tuple[GraphOutput, Buffer]] = []
 
     def run(self) -> Program:
@@ -45,7 +45,7 @@ class _Binder:
             self._node(node)
         for output, buffer in self.late:
             target = View.dense(buffer, output.value.type)
-            self.lowering.named(output.name)
+            self.lowering.on_host(output.name)
             self.lowering.copy(self.lowering.view(output.value), target)
         self.program.steps = self.lowering.steps
         return self.program
@@ -71,7 +71,7 @@ class _Binder:
                 self.late.append((output, buffer))
 
     def _writes_output(self, value: Value) -> bool:
-        if value.producer is None or value.id in self.places:
+        if value.producer is None or value.id in self.places or memory_of(value) != HOST.device:
             return False
         plain = View.dense(Buffer(Space.output, 0), value.type)
         return plain.same_memory(View.dense(plain.buffer, value.type, value.storage))
@@ -81,7 +81,7 @@ class _Binder:
     def _find_parents(self) -> None:
         for node in self.order:
             way = self.ways[node.id]
-            if type(way).parts is Implementation.parts:
+            if type(way).parts is Implementation.parts or node.place.device != HOST.device:
                 continue
             probe = View.dense(Buffer(Space.arena, 0), node.outputs[0].type, node.outputs[0].storage)
             for slot in way.parts(node, probe):
@@ -95,7 +95,7 @@ class _Binder:
         if self.graph.is_output(value) or is_view(self.ways[value.producer.id]):
             return False
         once = sum(v is value for v in node.inputs) == 1
-        return once and value.storage == node.outputs[0].storage
+        return once and value.storage == node.outputs[0].storage and memory_of(value) == HOST.device
 
     def _locate(self, value: Value) -> View:
         """The place of a value about to be written: its part of a concatenation (allocated on demand) or a new buffer."""
@@ -104,8 +104,7 @@ class _Binder:
             chain.append(self.parents[chain[-1].id][0].outputs[0])
         root = chain.pop()
         if root.id not in self.places:
-            buffer = Buffer(Space.arena, root.type.nbytes, root.name)
-            self._place(root, View.dense(buffer, root.type, root.storage))
+            self._place(root, View.dense(self.devices.buffer(root), root.stored_type, root.storage))
         for v in reversed(chain):
             node, slot = self.parents[v.id]
             self._place(v, self.ways[node.id].parts(node, self.places[node.outputs[0].id])[slot])
@@ -132,15 +131,23 @@ class _Binder:
         if not is_view(way) or not free:
             return False
         views = way.alias(node, [None if v is None or v.is_constant else self.places[v.id] for v in node.inputs])
-        if views is None:
+        if views is None or not all(self._allows(v, view) for v, view in zip(node.outputs, views, strict=True)):
             return False
         for value, view in zip(node.outputs, views, strict=True):
             self._place(value, view)
         return True
 
+    def _allows(self, value: Value, view: View) -> bool:
+        """Whether the view may stand for the value: on a chip it begins where a tensor may and fills its layout."""
+        if memory_of(value) == HOST.device:
+            return True
+        whole = View.dense(view.buffer, value.stored_type, value.storage)
+        aligned = view.offset % self.devices.chip(memory_of(value)).alignment == 0
+        return aligned and normal_strides(view.dims, view.strides) == normal_strides(whole.dims, whole.strides)
+
     def _reuse(self, node: Node, way: Implementation, out: Value) -> bool:
         """Overwrites an input that dies here."""
-        if out.slot != 0 or out.id in self.parents:
+        if out.slot != 0 or out.id in self.parents or node.place.device != HOST.device:
             return False
         slots = way.in_place(node)
         for slot in slots:
@@ -148,7 +155,7 @@ class _Binder:
             if value is None or value.is_constant:
                 continue
             view = self.places[value.id]
-            wanted = View.dense(view.buffer, out.type, out.storage)
+            wanted = View.dense(view.buffer, out.stored_type, out.storage)
             if view.buffer.space is Space.arena and view.same_memory(wanted) and self._dies(node, view, slots):
                 self._place(out, wanted)
                 return True

@@ -11,16 +11,16 @@ from flaot.schedule.assign import assign_memory
 from flaot.schedule.bind import bind, is_view
 from flaot.schedule.order import order_nodes
 from flaot.schedule.validate import validate
-from flaot.targets.cpu import Cpu
+from flaot.targets.devices import Devices
 
 
-def choose_all(graph: Graph, chip: Cpu) -> dict[int, Implementation]:
+def choose_all(graph: Graph, devices: Devices) -> dict[int, Implementation]:
     """The implementation of every node by node id. Raises every unsupported node at once."""
     ways: dict[int, Implementation] = {}
     problems: list[FlaotError] = []
     for node in graph.nodes():
         try:
-            ways[node.id] = choose(node, chip)
+            ways[node.id] = choose(node, devices.of(node.place))
         except FlaotError as e:
             problems.append(e)
     if problems:
@@ -40,11 +40,11 @@ def _alike_once(problems: list[FlaotError]) -> list[FlaotError]:
     return [group[0] for group in alike.values()]
 
 
-def schedule(graph: Graph, chip: Cpu) -> Program:
-    """A validated program for one CPU chip."""
-    ways = choose_all(graph, chip)
+def schedule(graph: Graph, devices: Devices) -> Program:
+    """A validated program for the host and the chips beside it."""
+    ways = choose_all(graph, devices)
     order = order_nodes(graph, lambda n: is_view(ways[n.id]))
-    program = bind(graph, order, ways, chip)
+    program = bind(graph, order, ways, devices)
     assign_memory(program)
     validate(program)
     return program

@@ -21,6 +21,7 @@ from flaot.plan.program import Buffer, Space, View
 from flaot.runtime import native
 from flaot.schedule.lower import Lowering
 from flaot.targets.cpu import GENERIC, Cpu
+from flaot.targets.devices import Devices
 
 
 def evaluate(
@@ -57,7 +58,7 @@ def evaluate(
         out.layout = _order(out.type.rank, way.storage(node), last)
         places[out.id] = View.dense(Buffer(Space.output, out.type.nbytes), out.type, out.layout)
         memory[id(places[out.id].buffer)] = np.zeros(max(out.type.nbytes, 1), np.uint8)
-    lowering = Lowering(chip, lambda v: places[v.id])
+    lowering = Lowering(Devices(chip), lambda v: places[v.id])
     lowering.run(node, way)
     for step in lowering.steps:
         for view in (*step.inputs, *step.outputs):

@@ -8,63 +8,78 @@ from typing import Any
 import numpy as np
 
 from flaot.errors import InternalError
-from flaot.ir.graph import Node, Value
+from flaot.ir.graph import HOST, Node, Place, Value
 from flaot.ir.types import DType, TensorType, dense_strides
 from flaot.kernels.base import Implementation, Kernel
 from flaot.plan.program import Buffer, Space, Step, View
 from flaot.targets.cpu import Cpu
+from flaot.targets.devices import Devices
+from flaot.targets.half import narrow
 
 SAMPLES = 64
 """Bytes of a constant that are compared before all of them are."""
 
 
 class Lowering:
-    """Collects the steps of one program. ``locate`` says where a non-constant value lies."""
+    """Collects the steps of one program. ``locate`` says where a non-constant value lies.
 
-    def __init__(self, chip: Cpu, locate: Callable[[Value], View]) -> None:
-        self.chip = chip
+    On a chip that stores float32 values in another type, constants and temporaries are stored in it as well.
+    """
+
+    def __init__(self, devices: Devices, locate: Callable[[Value], View]) -> None:
+        self.devices = devices
         self.steps: list[Step] = []
         self._locate = locate
-        self._constants: dict[tuple[int, int, bytes], list[tuple[Buffer, np.ndarray]]] = {}
-        self._stored: dict[int, View] = {}
+        self._constants: dict[tuple[int, int, int, bytes], list[tuple[Buffer, np.ndarray]]] = {}
+        self._stored: dict[tuple[int, Place], View] = {}
         self._origin: tuple[str, ...] = ()
         self._op = ""
+        self._place = HOST
+        self._node: Node | None = None
+
+    @property
+    def chip(self) -> Cpu:
+        """What the node being lowered runs on."""
+        return self.devices.of(self._place)
 
     def run(self, node: Node, way: Implementation) -> None:
         """Lowers one node."""
-        self._origin, self._op = node.origin, node.op.name
+        self._origin, self._op, self._place, self._node = node.origin, node.op.name, node.place, node
         way.lower(node, self)
 
-    def named(self, *origin: str) -> None:
-        """Names what the next steps are for when they belong to no node."""
-        self._origin, self._op = origin, "Copy"
+    def on_host(self, *origin: str) -> None:
+        """Names what the next steps, on the host, are for when they belong to no node."""
+        self._origin, self._op, self._place, self._node = origin, "Copy", HOST, None
 
     def view(self, value: Value | None) -> View:
         if value is None:
             raise InternalError("view of an absent input")
         if value.data is None:
             return self._locate(value)
-        if value.id not in self._stored:
+        key = value.id, self._place
+        if key not in self._stored:
             order = value.storage
             stored = self.constant(value.data.transpose(order), value.type.dtype)
             strides = dense_strides(value.type.shape, order)
-            self._stored[value.id] = View(stored.buffer, stored.dtype, value.type.shape, strides, stored.offset)
-        return self._stored[value.id]
+            self._stored[key] = View(stored.buffer, stored.dtype, value.type.shape, strides, stored.offset)
+        return self._stored[key]
 
     def constant(self, data: np.ndarray, dtype: DType | None = None) -> View:
         array = np.ascontiguousarray(data)
         type = TensorType(dtype if dtype is not None else DType.of(array.dtype), np.shape(data))
-        flat = array.reshape(-1).view(np.uint8)
-        alike = self._constants.setdefault((flat.size, type.dtype.size, flat[:: max(1, flat.size // SAMPLES)].tobytes()), [])
+        if type.dtype is DType.float32 and self._place.dtype is not DType.float32:
+            array, type = narrow(array, self._place.dtype, self.chip.rounding), type.with_dtype(self._place.dtype)
+        flat, device = array.reshape(-1).view(np.uint8), self.devices.index(self._place.device)
+        alike = self._constants.setdefault((device, flat.size, type.dtype.size, flat[:: max(1, flat.size // SAMPLES)].tobytes()), [])
         for buffer, known in alike:
             if np.array_equal(known, flat):
                 return View.dense(buffer, type)
-        alike.append((Buffer(Space.constant, array.nbytes, data=array), flat))
+        alike.append((Buffer(Space.constant, array.nbytes, data=array, index=device), flat))
         return View.dense(alike[-1][0], type)
 
     def temp(self, dtype: DType, dims: Sequence[int]) -> View:
-        type = TensorType(dtype, tuple(dims))
-        return View.dense(Buffer(Space.arena, type.nbytes), type)
+        type = TensorType(self._place.dtype if dtype is DType.float32 else dtype, tuple(dims))
+        return View.dense(self.devices.memory(self._place.device, type.nbytes), type)
 
     def variant(self, kernel: Kernel) -> str:
         fits = [v for v in self.chip.variants if v in kernel.variants]
@@ -87,6 +102,12 @@ class Lowering:
         from flaot.kernels.copy import copy
 
         copy(self, source, target)
+
+    def transfer(self, source: View, target: View) -> None:
+        device = max(source.buffer.index if source.buffer.space is Space.device else 0, target.buffer.index)
+        self.steps.append(
+            Step(TRANSFER, "", (source,), (target,), device=device, opcode=Opcode.transfer, origin=self._origin, op=self._op)
+        )
 
     def dense(self, view: View) -> View:
         if view.is_dense:

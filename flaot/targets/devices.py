@@ -1,0 +1,63 @@
+"""The devices of one plan: the host's CPU and the chips beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from flaot.ir.graph import HOST, Place, Value
+from flaot.ir.ops.transfer import Transfer
+from flaot.plan.program import Buffer, Space
+from flaot.targets.cpu import GENERIC, Cpu
+
+if TYPE_CHECKING:
+    from flaot.hcd import Hcd
+
+
+@dataclass(frozen=True)
+class Devices:
+    """``host`` is device 0 of the plan; ``chips`` by the name of their descriptor, in the order of the plan's device table."""
+
+    host: Cpu = GENERIC
+    chips: Mapping[str, Cpu] = field(default_factory=dict)
+
+    def of(self, place: Place) -> Cpu:
+        """What kernels are chosen for at a place."""
+        return self.host if place.device == HOST.device else self.chips[place.device]
+
+    def chip(self, name: str) -> Cpu:
+        return self.chips[name]
+
+    def index(self, device: str) -> int:
+        """Index in the device table."""
+        return 0 if device == HOST.device else 1 + list(self.chips).index(device)
+
+    def buffer(self, value: Value) -> Buffer:
+        """Memory for a value where its producer leaves it."""
+        return self.memory(memory_of(value), value.stored_type.nbytes, value.name)
+
+    def memory(self, device: str, nbytes: int, name: str = "") -> Buffer:
+        """Memory of a device."""
+        if device == HOST.device:
+            return Buffer(Space.arena, nbytes, name)
+        return Buffer(Space.device, nbytes, name, index=self.index(device))
+
+
+def memory_of(value: Value) -> str:
+    """The device in whose memory a value lies: the host's for model inputs and constants."""
+    node = value.producer
+    if node is None:
+        return HOST.device
+    return node.op.device if isinstance(node.op, Transfer) else node.place.device
+
+
+def host_of(hcd: Hcd) -> Cpu:
+    """The CPU beside a chip: portable kernels unless the descriptor's ``host`` group states more."""
+    from flaot.targets.cpu import variants_of
+
+    host = hcd.full.host
+    isa = (host.isa if host is not None else None) or ()
+    allowed = host.kernels if host is not None else None
+    variants = tuple(v for v in variants_of(isa) if allowed is None or v in allowed or v == "generic")
+    return Cpu("host", variants)
