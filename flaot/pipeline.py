@@ -1,8 +1,9 @@
 """The compiler on one screen: the stages in order, and nothing else knows that order.
 
-    read -> canonicalize -> recognise -> fuse -> chain -> layouts -> schedule -> write
+    read -> canonicalize -> recognise -> legalize -> place -> fuse -> chain -> layouts -> schedule -> write
 
-Fusion comes before layouts: what a kernel absorbs decides which storage it wants, and the fused node has one label instead of three.
+legalize gives every node a verdict for the chip, place a device, a unit and an element type. Fusion comes after that, so that nothing
+fuses across devices, and before layouts: what a kernel absorbs decides which storage it wants, and the fused node has one label.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ from flaot.hcd import Hcd, load_hcd
 from flaot.ir import op as ops
 from flaot.ir import spec
 from flaot.ir.graph import Graph
-from flaot.ir.ops.attention import Attention
-from flaot.mapping.layout import Conversion, assign_layouts
+from flaot.ir.widen import widen
+from flaot.mapping.mapper import Mapper
+from flaot.mapping.policy import Policy
+from flaot.mapping.record import Inserted, Record
 from flaot.plan.program import Program
 from flaot.plan.write import plan_digest, write_plan
-from flaot.rewrite import rules_in, run_rules
-from flaot.rules.expand import expand_all, movements
+from flaot.rewrite import Tracer, rules_in, run_rules
+from flaot.rewrite.engine import one_place
+from flaot.rules.expand import movements
 from flaot.schedule.build import choose_all, schedule
 from flaot.schedule.evaluate import evaluate
-from flaot.targets.cpu import Cpu, cpu_of, device_record
+from flaot.targets.cpu import device_record
 
-STAGES = ("read", "canonicalize", "recognise", "fuse", "chain", "layouts")
+STAGES = ("read", "canonicalize", "recognise", "legalize", "place", "fuse", "chain", "layouts")
 """Stages whose graph can be dumped."""
 
 PRECISIONS = ("default", "high")
@@ -42,63 +46,80 @@ PRECISIONS = ("default", "high")
 @dataclass(frozen=True)
 class Options:
     """How to compile. ``shapes`` binds inputs (``{"x": (1, 3, 224, 224)}``) and symbols (``{"batch": 1}``); ``precision`` is "default",
-    or "high" for no kernel that approximates (Winograd); ``observe`` is called after every stage with its name and graph."""
+    or "high" for nothing less exact than the model: no kernel that approximates (Winograd), no narrower element type. ``policy`` says
+    what the host may run (None: as the descriptor says), ``fusion_level`` 0 to 3 which fusions of the descriptor are used,
+    ``input_layouts`` in which order inputs are fed (``{"x": "NHWC"}``). ``observe`` is called after every stage with its name and graph."""
 
     shapes: Mapping[str, tuple[int, ...] | int] = field(default_factory=dict)
     precision: str = "default"
+    policy: Policy | None = None
+    fusion_level: int = 2
+    input_layouts: Mapping[str, str] = field(default_factory=dict)
     observe: Callable[[str, Graph], None] = lambda stage, graph: None
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise UsageError(f"precision {self.precision!r}; allowed are {', '.join(PRECISIONS)}")
+        if self.fusion_level not in range(4):
+            raise UsageError(f"fusion level {self.fusion_level!r}; allowed are 0 to 3")
 
 
 @dataclass
 class Compiled:
-    """The bytes of a ``.flp`` file with what is known about them: the program they hold, the graph as it was scheduled, the rearrangements
-    that layouts cost, and ``report``, what ``flaot compile --json`` prints (sizes in bytes)."""
+    """The bytes of a ``.flp`` file with what is known about them: the program they hold, the graph as it was scheduled, the record of
+    every decision, and ``report``, what ``flaot compile --json`` prints (sizes in bytes)."""
 
     plan: bytes
     program: Program
     graph: Graph
-    conversions: list[Conversion]
+    record: Record
     report: dict[str, Any]
 
 
 def compile_model(model: Any, chip: Hcd | str | Path = "host", options: Options | None = None) -> Compiled:
     """Compiles a model (path, bytes or ModelProto) for a chip. Raises FlaotError subclasses only."""
     options = options if options is not None else Options()
-    kernels.load_all()
-    graph = read(model, shapes=options.shapes, evaluate=evaluate)
+    graph = read_model(model, options)
     _passed("read", graph, options)
     return compile_graph(graph, chip, options)
+
+
+def read_model(model: Any, options: Options) -> Graph:
+    """The read stage."""
+    kernels.load_all()
+    return widen(read(model, shapes=options.shapes, evaluate=evaluate))
 
 
 def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None = None, after: str = "read") -> Compiled:
     """Runs the stages that follow ``after`` on a graph, one just read or a dump of that stage. The graph is changed."""
     options = options if options is not None else Options()
     hcd = chip if isinstance(chip, Hcd) else load_hcd(chip)
-    cpu = cpu_of(hcd, precision_high=options.precision == "high")
     ops.load_all()
     kernels.load_all()
-
-    conversions: list[Conversion] = []
+    mapper = Mapper(hcd, options.precision, options.policy)
     for stage in STAGES[STAGES.index(after) + 1 :]:
         match stage:
             case "canonicalize":
-                canonicalize(graph)
+                canonicalize(graph, mapper.record.tracer)
             case "recognise":
-                recognise(graph)
+                recognise(graph, mapper.record.tracer)
+            case "legalize":
+                mapper.legalize(graph)
+                graph.prune()
+            case "place":
+                mapper.place(graph)
             case "fuse":
-                fuse(graph)
+                fuse(graph, mapper.record.tracer)
             case "chain":
-                chain(graph)
+                chain(graph, mapper.record.tracer)
             case "layouts":
-                conversions = layouts(graph, cpu)
+                mapper.layouts(graph, choose_all(graph, mapper.devices(graph)))
         _passed(stage, graph, options)
-    program = schedule(graph, cpu)
-    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(hcd, cpu))
-    return Compiled(plan, program, graph, conversions, _report(plan, program, conversions))
+    devices = mapper.devices(graph)
+    program = schedule(graph, devices, mapper.chips())
+    mapper.complete(graph, program)
+    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(devices.host))
+    return Compiled(plan, program, graph, mapper.record, _report(plan, program, mapper.record))
 
 
 def _passed(stage: str, graph: Graph, options: Options) -> None:
@@ -107,37 +128,31 @@ def _passed(stage: str, graph: Graph, options: Options) -> None:
     options.observe(stage, graph)
 
 
-def canonicalize(graph: Graph) -> None:
+def canonicalize(graph: Graph, tracer: Tracer | None = None) -> None:
     """One spelling per idea: constants folded, twins merged, dead nodes gone."""
-    run_rules(graph, rules_in(flaot.rules.canonicalize, evaluate=evaluate))
+    run_rules(graph, rules_in(flaot.rules.canonicalize, evaluate=evaluate), tracer)
     graph.prune()
 
 
-def recognise(graph: Graph) -> None:
-    """Composite ops found again in their decomposed form; Attention is said in products again, which is what a CPU runs fastest."""
-    run_rules(graph, [*rules_in(flaot.rules.recognise), *movements()])
-    expand_all(graph, lambda node: isinstance(node.op, Attention))
+def recognise(graph: Graph, tracer: Tracer | None = None) -> None:
+    """Composite ops found again in their decomposed form."""
+    run_rules(graph, [*rules_in(flaot.rules.recognise), *movements()], tracer)
     graph.prune()
 
 
-def fuse(graph: Graph) -> None:
+def fuse(graph: Graph, tracer: Tracer | None = None) -> None:
     """Bias, activation and residual into the node that makes the value."""
-    run_rules(graph, rules_in(flaot.rules.fuse))
+    run_rules(graph, rules_in(flaot.rules.fuse), tracer, one_place)
     graph.prune()
 
 
-def chain(graph: Graph) -> None:
+def chain(graph: Graph, tracer: Tracer | None = None) -> None:
     """What is left of element-wise ops, one node per chain."""
-    run_rules(graph, rules_in(flaot.rules.chain))
+    run_rules(graph, rules_in(flaot.rules.chain), tracer, one_place)
     graph.prune()
 
 
-def layouts(graph: Graph, cpu: Cpu) -> list[Conversion]:
-    """Storage of every value; Relayout nodes where two disagree."""
-    return assign_layouts(graph, choose_all(graph, cpu))
-
-
-def _report(plan: bytes, program: Program, conversions: list[Conversion]) -> dict[str, Any]:
+def _report(plan: bytes, program: Program, record: Record) -> dict[str, Any]:
     constants = {id(v.buffer): v.buffer.nbytes for s in program.steps for v in s.inputs if v.buffer.data is not None}
     return {
         "digest": plan_digest(plan).hex(),
@@ -146,10 +161,15 @@ def _report(plan: bytes, program: Program, conversions: list[Conversion]) -> dic
         "outputs": [{"name": p.name, "dtype": p.view.dtype.name, "shape": list(p.view.dims)} for p in program.outputs],
         "steps": len(program.steps),
         "constants_bytes": sum(constants.values()),
-        "relayouts": [c.__dict__ for c in conversions],
+        "relayouts": [_conversion(i) for i in record.inserted if i.kind == "Relayout"],
+        "mapping": record.summary(),
         "memory": {
             "arena_bytes": program.arena,
             "lower_bound_bytes": program.lower_bound,
             "ratio": program.arena / program.lower_bound if program.lower_bound else 1.0,
         },
     }
+
+
+def _conversion(inserted: Inserted) -> dict[str, Any]:
+    return {"value": inserted.value, "nbytes": inserted.nbytes, "wanted_by": inserted.wanted_by}

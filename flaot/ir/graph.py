@@ -14,23 +14,9 @@ import numpy as np
 
 from flaot.errors import printable
 from flaot.ir.op import Op
+from flaot.ir.place import HOST as HOST
+from flaot.ir.place import Place as Place
 from flaot.ir.types import DType, Frozen, Layout, TensorType, row_major
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a node runs: ``device`` is ``host`` or the name of a chip, ``unit`` one of the chip's compute units ("" on the host), and
-    ``dtype`` the element type its float32 values are computed in and stored as."""
-
-    device: str = "host"
-    unit: str = ""
-    dtype: DType = DType.float32
-
-    def __str__(self) -> str:
-        return f"{self.device}.{self.unit}" if self.unit else self.device
-
-
-HOST = Place()
 
 
 @dataclass(eq=False)
@@ -116,9 +102,11 @@ class Graph:
     """A dataflow graph with static types. Edited through the methods here, or atomically through a :class:`Patch`."""
 
     def __init__(self, name: str = "", digest: bytes = bytes(32)) -> None:
-        """``digest`` identifies the model the graph was read from (SHA-256, zeros when unknown)."""
+        """``digest`` identifies the model the graph was read from (SHA-256, zeros when unknown). ``model_dtype`` is float16 or bfloat16
+        when reading widened a model of that type to float32."""
         self.name = name
         self.digest = digest
+        self.model_dtype: DType | None = None
         self.inputs: list[Value] = []
         self.outputs: list[GraphOutput] = []
         self.frozen: list[Frozen] = []
@@ -300,6 +288,11 @@ class Patch:
     @property
     def last(self) -> Node:
         return self._new[-1]
+
+    @property
+    def new_nodes(self) -> list[Node]:
+        """The nodes made so far, in order."""
+        return list(self._new)
 
     def constant(self, data: np.ndarray, name: str = "") -> Value:
         return self.graph.add_constant(data, name)

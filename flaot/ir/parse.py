@@ -71,6 +71,8 @@ class _Parser(Scanner):
         self.result.name = self.string()
         if self.maybe("model"):
             self.result.digest = self.sha256("the model's SHA-256")
+        if self.maybe("widened"):
+            self.result.model_dtype = self.dtype()
         self.expect("{")
         while not self.maybe("}"):
             if self.maybe("output"):

@@ -108,6 +108,8 @@ SPECS: dict[str, tuple[Predicate, ...]] = {
     "read": READ,
     "canonicalize": CANONICAL,
     "recognise": CANONICAL,
+    "legalize": CANONICAL,
+    "place": CANONICAL,
     "fuse": CANONICAL,
     "chain": CANONICAL,
     "layouts": (*ALWAYS, Predicate("layouts order the axes", _layouts)),

@@ -13,7 +13,8 @@
 After a value's names may stand ``layout (0, 2, 3, 1)`` and ``stored float16``, after a node's results ``at "NPU-V3" "fp16" float16``
 and ``group "conv_relu.1"``.
 
-``model`` and a SHA-256 after the name say which model file it was read from; ``frozen`` lines name the initializers that it lists as
+``model`` and a SHA-256 after the name say which model file it was read from, ``widened float16`` that the model is of that type;
+``frozen`` lines name the initializers that it lists as
 inputs too, with the SHA-256 of their bytes. Values are numbered in the order they are printed.
 Large constants are written as ``@`` and the begin of their SHA-256; their bytes go to a ``.npz`` file beside the text (see
 :func:`save_graph`).
@@ -114,7 +115,8 @@ class _Printer:
 
     def graph(self, graph: Graph) -> str:
         model = f" model {quote(graph.digest.hex())}" if any(graph.digest) else ""
-        self.lines.append(f"graph {quote(graph.name)}{model} {{")
+        widened = f" widened {graph.model_dtype.name}" if graph.model_dtype is not None else ""
+        self.lines.append(f"graph {quote(graph.name)}{model}{widened} {{")
         for value in graph.inputs:
             self.line(f"{self.new(value)} = input : {self.typed(value)}")
         for f in graph.frozen:

@@ -1,163 +1,230 @@
-"""The layouts stage: row-major or channels last for every rank 3 to 5 value, by minimum cut, then explicit Relayout nodes.
+"""The layouts stage: a storage order for every value of rank 3 to 5, as one labelling problem, then explicit Relayout nodes.
 
-A node's label is the storage of its outputs. Kernels that fix it (fast convolutions want channels last) are the terminals of the cut;
-element-wise ops and their like take either. A disagreement on an edge costs the bytes that would have to be rearranged. A Transpose
-between NCHW and NHWC is free when its two sides carry opposite labels: the same bytes under another name.
+A node's label is the layout of its outputs. On the host kernels decide what they can have (fast convolutions want channels last,
+element-wise ops take either); on a chip the descriptor does. A disagreement on an edge costs the time to rearrange the bytes where they
+lie. A Transpose is free when its two sides carry layouts in which it only renames the axes, and so is a Reshape that strides express.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import cache
 
-from flaot.ir.graph import Graph, Node, Value
+import numpy as np
+
+from flaot.ir.graph import HOST, Graph, Node, Place, Value
 from flaot.ir.ops.relayout import Relayout
+from flaot.ir.ops.reshape import Reshape
+from flaot.ir.ops.transfer import Recast, Transfer
 from flaot.ir.ops.transpose import Transpose
 from flaot.ir.types import Layout, channels_last, dense_strides, row_major
 from flaot.kernels.base import Implementation, Storage
-from flaot.mapping.cut import Pair, assign
+from flaot.mapping.assign import Problem, Solution, solve
+from flaot.mapping.cost import HOST_BYTES, CostModel
+from flaot.mapping.orders import LAST, PLAIN, ChipLayouts
+from flaot.mapping.record import Inserted
+from flaot.plan.program import Buffer, Space, View
+from flaot.targets.devices import memory_of
 
 RANKS = range(3, 6)
 INFINITE = float("inf")
+OTHER = 0.05
+"""What a layout other than the chip's default one costs at a node, as a part of what rearranging its outputs would."""
+
+NOTHING = Solution({}, 0.0, True)
 
 
-@dataclass(frozen=True)
-class Conversion:
-    """A Relayout the stage inserted: the value's name, its bytes and the node that wanted it."""
-
-    value: str
-    nbytes: int
-    wanted_by: str
-
-
-def assign_layouts(graph: Graph, ways: dict[int, Implementation]) -> list[Conversion]:
-    """Sets ``Value.layout`` everywhere and inserts Relayout nodes (which get no entry in ``ways``)."""
+def assign_layouts(
+    graph: Graph, ways: Mapping[int, Implementation], model: CostModel | None = None
+) -> tuple[list[Inserted], Solution]:
+    """Sets ``Value.layout`` everywhere and inserts Relayout nodes, which get no entry in ``ways``. ``model`` describes the chip of the
+    nodes that are not on the host."""
     nodes = graph.nodes()
-    if not any(ways[n.id].storage(n) is Storage.last for n in nodes):
+    work = _Labelling(graph, ways, model)
+    on_chip = any(n.place.device != HOST.device for n in nodes)
+    if not on_chip and not any(ways[n.id].storage(n) is Storage.last for n in nodes):
         for node in nodes:
-            _leave_as_view(graph, node, ways)
-        return []
-    labels = assign(_unary(graph, nodes, ways), _pairs(nodes, ways))
-    return _Materialiser(graph, ways, labels).run(nodes)
+            work.leave_as_view(node)
+        return [], NOTHING
+    problem = work.problem(nodes)
+    solution = solve(problem)
+    return _Materialiser(work, {n.id: work.labels(n)[solution.labels[n.id]] for n in nodes}).run(nodes), solution
 
 
 def same_storage(value: Value, layout: Layout) -> bool:
     """Whether the value's bytes lie as ``layout`` says (axes of size 1 do not matter)."""
-    shape = value.type.shape
-    return dense_strides(shape, value.storage) == dense_strides(shape, layout)
+    return _same(value.type.shape, value.storage, layout)
 
 
-def _matters(value: Value) -> bool:
-    """Whether the two labels store this value differently."""
-    shape = value.type.shape
-    return len(shape) in RANKS and dense_strides(shape) != dense_strides(shape, channels_last(len(shape)))
+@cache
+def _same(shape: tuple[int, ...], a: Layout, b: Layout) -> bool:
+    return a == b or dense_strides(shape, a) == dense_strides(shape, b)
 
 
-def _wants(node: Node, slot: int, way: Implementation) -> Storage:
-    value = node.inputs[slot]
-    storage = way.input_storage(node, slot)
-    if storage is Storage.either and (value is None or value.type.rank != node.outputs[0].type.rank):
-        return Storage.any
-    return storage
+class _Labelling:
+    """What labels nodes may have, and what they cost."""
 
+    def __init__(self, graph: Graph, ways: Mapping[int, Implementation], model: CostModel | None) -> None:
+        self.graph, self.ways, self.model = graph, ways, model
+        self.chip = ChipLayouts(model.hcd) if model is not None else None
+        self._labels: dict[int, tuple[str, ...]] = {}
 
-def _unary(graph: Graph, nodes: list[Node], ways: dict[int, Implementation]) -> dict[int, tuple[float, float]]:
-    costs: dict[int, list[float]] = {}
-    for node in nodes:
-        storage = ways[node.id].storage(node)
+    def order(self, name: str, rank: int) -> Layout:
+        if rank not in RANKS or name == PLAIN:
+            return row_major(rank)
+        return channels_last(rank) if name == LAST or self.chip is None else self.chip.order(name, rank)
+
+    def labels(self, node: Node) -> tuple[str, ...]:
+        if node.id not in self._labels:
+            self._labels[node.id] = self._find_labels(node)
+        return self._labels[node.id]
+
+    def _find_labels(self, node: Node) -> tuple[str, ...]:
+        moves = isinstance(node.op, Transfer | Recast)
+        if self.chip is None or (node.place.device == HOST.device and not moves):
+            return (PLAIN, LAST)
+        return tuple(dict.fromkeys((*self.chip.every, PLAIN, LAST))) if node.place.device == HOST.device else self.chip.written(node)
+
+    # -- costs ---------------------------------------------------------------------------------------------------------
+
+    def problem(self, nodes: list[Node]) -> Problem:
+        problem = Problem({n.id: self._own(n) for n in nodes}, [], {n.id: self.labels(n) for n in nodes})
+        for node in nodes:
+            for slot, value in enumerate(node.inputs):
+                if value is None or value.is_constant or value.type.rank not in RANKS:
+                    continue
+                made = [value.storage] if value.producer is None else self._made(value)
+                table = [[self._reading(node, slot, value, layout, label) for label in self.labels(node)] for layout in made]
+                if not any(map(any, table)):
+                    continue
+                if value.producer is None:
+                    problem.costs[node.id] = [c + t for c, t in zip(problem.costs[node.id], table[0], strict=True)]
+                else:
+                    problem.edges.append((value.producer.id, node.id, np.array(table)))
+        for output in self.graph.outputs:
+            value, maker = output.value, output.value.producer
+            if maker is not None:
+                wrong = [self._convert(value, layout, row_major(value.type.rank)) for layout in self._made(value)]
+                problem.costs[maker.id] = [c + w for c, w in zip(problem.costs[maker.id], wrong, strict=True)]
+        return problem
+
+    def _made(self, value: Value) -> list[Layout]:
+        assert value.producer is not None
+        return [self.order(name, value.type.rank) for name in self.labels(value.producer)]
+
+    def _own(self, node: Node) -> list[float]:
+        if isinstance(node.op, Transfer | Recast):
+            return [0.0] * len(self.labels(node))
+        if node.place.device != HOST.device:
+            assert self.chip is not None
+            moved = sum(self.copying(v) for v in node.outputs if v.type.rank == 4)
+            return [0.0 if name == self.chip.every[0] else OTHER * moved for name in self.labels(node)]
+        storage = self.ways[node.id].storage(node)
         plain_only = storage is Storage.plain or not any(v.type.rank in RANKS for v in node.outputs)
-        costs[node.id] = [INFINITE if storage is Storage.last else 0.0, INFINITE if plain_only else 0.0]
-    for node in nodes:
-        for slot, value in enumerate(node.inputs):
-            if value is None or value.is_constant or not _matters(value) or _turn(node) is not None:
-                continue
-            want = _wants(node, slot, ways[node.id])
-            if value.producer is None:
-                if want is Storage.either:
-                    costs[node.id][1] += value.type.nbytes
-            elif want in (Storage.plain, Storage.last):
-                costs[value.producer.id][want is Storage.plain] += value.type.nbytes
-    for output in graph.outputs:
-        if output.value.producer is not None and _matters(output.value):
-            costs[output.value.producer.id][1] += output.value.type.nbytes
-    return {n: (c[0], c[1]) for n, c in costs.items()}
+        return [INFINITE if storage is Storage.last else 0.0, INFINITE if plain_only else 0.0]
 
+    def _reading(self, node: Node, slot: int, value: Value, layout: Layout, label: str) -> float:
+        """What it costs the node, so labelled, to read the value stored in ``layout``."""
+        if isinstance(node.op, Transpose | Reshape) and self.views(node):
+            return 0.0 if self.view(node, layout, label) else self.copying(value)
+        wanted = self.wanted(node, slot, value, label)
+        return 0.0 if wanted is None else self._convert(value, layout, wanted)
 
-def _pairs(nodes: list[Node], ways: dict[int, Implementation]) -> list[Pair]:
-    pairs: list[Pair] = []
-    for node in nodes:
-        for slot, value in enumerate(node.inputs):
-            if value is None or value.producer is None or not _matters(value):
-                continue
-            turn = _turn(node)
-            if turn:
-                pairs.append((value.producer.id, node.id, float(value.type.nbytes), False))
-            elif turn is None and _wants(node, slot, ways[node.id]) is Storage.either:
-                pairs.append((value.producer.id, node.id, float(value.type.nbytes), True))
-    return pairs
+    def views(self, node: Node) -> bool:
+        return isinstance(node.op, Transpose) or node.place.device != HOST.device
 
-
-def _turn(node: Node) -> bool | None:
-    """For a Transpose: True when it turns NCHW into NHWC or back, False for another permutation; None for other ops."""
-    if not isinstance(node.op, Transpose):
+    def wanted(self, node: Node, slot: int, value: Value, label: str) -> Layout | None:
+        """The layout the node, so labelled, wants an input in; None for any."""
+        rank = value.type.rank
+        if node.place.device != HOST.device:
+            assert self.chip is not None
+            return self.order(self.chip.read(node, label), rank)
+        if isinstance(node.op, Transfer | Recast):
+            return self.order(label, rank)
+        match self.wants(node, slot):
+            case Storage.plain:
+                return row_major(rank)
+            case Storage.last:
+                return channels_last(rank)
+            case Storage.either:
+                return self.order(label, rank)
         return None
-    rank = len(node.op.perm)
-    last = channels_last(rank)
-    back = tuple(last.index(i) for i in range(rank))
-    return node.op.perm in (last, back) if rank in RANKS else False
 
+    def wants(self, node: Node, slot: int) -> Storage:
+        """How a host node wants an input stored."""
+        value = node.inputs[slot]
+        storage = self.ways[node.id].input_storage(node, slot)
+        if storage is Storage.either and (value is None or value.type.rank != node.outputs[0].type.rank):
+            return Storage.any
+        return storage
 
-def composed(node: Node) -> Layout:
-    """The layout of a Transpose's output when it is nothing but a view of its input as stored."""
-    assert isinstance(node.op, Transpose) and node.inputs[0] is not None
-    return tuple(node.op.perm.index(axis) for axis in node.inputs[0].storage)
+    def view(self, node: Node, layout: Layout, label: str) -> bool:
+        """Whether a Transpose or Reshape is nothing but another view of its input."""
+        (x, y) = (node.inputs[0], node.outputs[0])
+        assert x is not None
+        wanted = self.order(label, y.type.rank)
+        if isinstance(node.op, Transpose):
+            return _same(y.type.shape, tuple(node.op.perm.index(axis) for axis in layout), wanted)
+        shown = View.dense(Buffer(Space.arena, 0), x.type, layout).reshaped(y.type.shape)
+        return shown is not None and shown.same_memory(View.dense(shown.buffer, y.type, wanted))
 
+    def _convert(self, value: Value, held: Layout, wanted: Layout) -> float:
+        return 0.0 if _same(value.type.shape, held, wanted) else self.copying(value)
 
-def _leave_as_view(graph: Graph, node: Node, ways: dict[int, Implementation]) -> None:
-    """Lets a Transpose be a mere view, in whatever order that is, when every reader takes any strides."""
-    if _turn(node) is None:
-        return
-    (y,) = node.outputs
-    readers = graph.consumers(y)
-    if readers and not graph.is_output(y) and all(_wants(n, slot, ways[n.id]) is Storage.any for n, slot in readers):
-        y.layout = composed(node)
+    def copying(self, value: Value) -> float:
+        rate = HOST_BYTES if memory_of(value) == HOST.device or self.model is None else self.model.bandwidth
+        return 2 * value.stored_type.nbytes / rate
+
+    def leave_as_view(self, node: Node) -> None:
+        """Lets a Transpose on the host be a mere view, in whatever order that is, when every reader takes any strides."""
+        if not isinstance(node.op, Transpose) or node.place.device != HOST.device or node.inputs[0] is None:
+            return
+        (y,) = node.outputs
+        readers = self.graph.consumers(y)
+        free = all(n.place.device == HOST.device and not isinstance(n.op, Transfer | Recast) for n, _ in readers)
+        if readers and free and not self.graph.is_output(y) and all(self.wants(n, slot) is Storage.any for n, slot in readers):
+            y.layout = tuple(node.op.perm.index(axis) for axis in node.inputs[0].storage)
+
+    def name(self, layout: Layout) -> str:
+        """How the record names a layout."""
+        known = (PLAIN, LAST) if self.chip is None else tuple(dict.fromkeys((PLAIN, LAST, *self.chip.every)))
+        return next((n for n in known if self.order(n, len(layout)) == layout), str(layout))
 
 
 class _Materialiser:
-    def __init__(self, graph: Graph, ways: dict[int, Implementation], labels: dict[int, int]) -> None:
-        self.graph, self.ways, self.labels = graph, ways, labels
-        self.made: dict[tuple[int, Layout], Value] = {}
-        self.conversions: list[Conversion] = []
+    """Sets layouts and inserts what the labels ask for."""
 
-    def run(self, nodes: list[Node]) -> list[Conversion]:
+    def __init__(self, work: _Labelling, chosen: Mapping[int, str]) -> None:
+        self.work, self.graph, self.chosen = work, work.graph, chosen
+        self.made: dict[tuple[int, Layout], Value] = {}
+        self.inserted: list[Inserted] = []
+
+    def run(self, nodes: list[Node]) -> list[Inserted]:
         for node in nodes:
-            label = self.labels[node.id]
-            if _turn(node) is None:
-                for slot in range(len(node.inputs)):
-                    self._input(node, slot, label)
+            label = self.chosen[node.id]
+            for slot in range(len(node.inputs)):
+                self._input(node, slot, label)
             for value in node.outputs:
                 if value.type.rank in RANKS:
-                    value.layout = channels_last(value.type.rank) if label else row_major(value.type.rank)
-            _leave_as_view(self.graph, node, self.ways)
+                    value.layout = self.work.order(label, value.type.rank)
+            self.work.leave_as_view(node)
         for output in self.graph.outputs:
-            if not output.value.is_constant and not same_storage(output.value, row_major(output.value.type.rank)):
-                output.value = self._convert(output.value, row_major(output.value.type.rank), f"output '{output.name}'")
-        return self.conversions
+            plain = row_major(output.value.type.rank)
+            if not output.value.is_constant and not same_storage(output.value, plain):
+                output.value = self._convert(output.value, plain, None, f"output '{output.name}'")
+        return self.inserted
 
-    def _input(self, node: Node, slot: int, label: int) -> None:
+    def _input(self, node: Node, slot: int, label: str) -> None:
         value = node.inputs[slot]
-        if value is None or not _matters(value):
+        if value is None or value.type.rank not in RANKS or (isinstance(node.op, Transpose | Reshape) and self.work.views(node)):
             return
-        want = _wants(node, slot, self.ways[node.id])
-        if want is Storage.any:
+        if value.is_constant and node.place.device != HOST.device and self.work.chip is not None and PLAIN in self.work.chip.every:
             return
-        last = label == 1 if want is Storage.either else want is Storage.last
-        layout = channels_last(value.type.rank) if last else row_major(value.type.rank)
-        if same_storage(value, layout):
+        layout = self.work.wanted(node, slot, value, label)
+        if layout is None or same_storage(value, layout):
             return
-        if value.is_constant:
-            self.graph.set_input(node, slot, self._constant(value, layout))
-        else:
-            self.graph.set_input(node, slot, self._convert(value, layout, node.where))
+        replaced = self._constant(value, layout) if value.is_constant else self._convert(value, layout, node, node.where)
+        self.graph.set_input(node, slot, replaced)
 
     def _constant(self, value: Value, layout: Layout) -> Value:
         key = (value.id, layout)
@@ -168,12 +235,55 @@ class _Materialiser:
             self.made[key] = copy
         return self.made[key]
 
-    def _convert(self, value: Value, layout: Layout, wanted_by: str) -> Value:
+    def _convert(self, value: Value, layout: Layout, reader: Node | None, wanted_by: str) -> Value:
         key = (value.id, layout)
         if key not in self.made:
             origin = value.producer.origin if value.producer is not None else ()
             node = self.graph.add_node(Relayout(layout), [value], origin=origin)
-            node.outputs[0].layout = layout
+            node.place = self._place(value, reader)
+            node.outputs[0].layout, node.outputs[0].stored = layout, value.stored
             self.made[key] = node.outputs[0]
-            self.conversions.append(Conversion(value.name, value.type.nbytes, wanted_by))
+            self.inserted.append(self._record(value, layout, node, reader, wanted_by))
         return self.made[key]
+
+    def _place(self, value: Value, reader: Node | None) -> Place:
+        """Where the bytes lie."""
+        if memory_of(value) == HOST.device:
+            return HOST
+        near = [value.producer, reader]
+        return next(n.place for n in near if n is not None and n.place.device == memory_of(value))
+
+    def _record(self, value: Value, layout: Layout, node: Node, reader: Node | None, wanted_by: str) -> Inserted:
+        first, edge = _source(value), reader is None or isinstance(reader.op, Transfer | Recast) and self._leads_out(reader)
+        held, wanted = self.work.name(value.storage), self.work.name(layout)
+        if edge:
+            remedy = "none: the model's outputs are row-major"
+        elif first.producer is None:
+            remedy = f"feed the input in that order: --input-layout {first.name}={wanted}"
+        else:
+            chip = self.work.chip
+            at = f" ({chip.origin(node.place.unit)})" if chip is not None and node.place.unit else ""
+            remedy = f"let {wanted_by} take {held}{at}"
+        return Inserted(
+            kind="Relayout", value=first.name, nbytes=value.stored_type.nbytes, cost_ns=self.work.copying(value), source=held,
+            target=wanted, where=str(node.place), wanted_by=wanted_by, remedy=remedy, edge=edge or first.producer is None,
+        )
+
+    def _leads_out(self, node: Node) -> bool:
+        """Whether a conversion ends at a model output."""
+        while isinstance(node.op, Transfer | Recast):
+            (value,) = node.outputs
+            if self.graph.is_output(value):
+                return True
+            readers = self.graph.consumers(value)
+            if not readers:
+                return False
+            node = readers[0][0]
+        return False
+
+
+def _source(value: Value) -> Value:
+    """The value before transfers and casts."""
+    while value.producer is not None and isinstance(value.producer.op, Transfer | Recast) and value.producer.inputs[0] is not None:
+        value = value.producer.inputs[0]
+    return value

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from flaot.ir.graph import HOST, Graph, Node, Place, Value
+from flaot.ir.graph import HOST, Graph, GraphOutput, Node, Place, Value
 from flaot.ir.ops.transfer import Recast, Transfer
 from flaot.ir.types import DType
 from flaot.mapping.assign import Problem, Solution, solve
@@ -138,19 +138,19 @@ class _Conversions:
 
     def run(self, nodes: Sequence[Node]) -> list[Inserted]:
         for node in nodes:
-            for value in node.outputs:
-                dtype = form_of(value, node.place).dtype
-                value.stored = dtype if dtype is not value.type.dtype else None
+            for made in node.outputs:
+                dtype = form_of(made, node.place).dtype
+                made.stored = dtype if dtype is not made.type.dtype else None
         for node in nodes:
             for slot, value in enumerate(node.inputs):
                 if value is not None and not value.is_constant:
-                    self.graph.set_input(node, slot, self._in_form(value, form_of(value, node.place), node.where))
+                    self.graph.set_input(node, slot, self._in_form(value, form_of(value, node.place), node))
         for output in self.graph.outputs:
             if not output.value.is_constant:
-                output.value = self._in_form(output.value, outside(output.value), f"output '{output.name}'")
+                output.value = self._in_form(output.value, outside(output.value), output)
         return self.inserted
 
-    def _in_form(self, value: Value, wanted: Form, wanted_by: str) -> Value:
+    def _in_form(self, value: Value, wanted: Form, reader: Node | GraphOutput) -> Value:
         held = outside(value) if value.producer is None else form_of(value, value.producer.place)
         if held == wanted:
             return value
@@ -158,11 +158,11 @@ class _Conversions:
         for form in route(held, wanted):
             key = (value.id, form)
             if key not in self.made:
-                self.made[key] = self._convert(current, at, form, value, wanted_by)
+                self.made[key] = self._convert(current, at, form, value, reader)
             current, at = self.made[key], form
         return current
 
-    def _convert(self, value: Value, held: Form, form: Form, source: Value, wanted_by: str) -> Value:
+    def _convert(self, value: Value, held: Form, form: Form, source: Value, reader: Node | GraphOutput) -> Value:
         moves = held.device != form.device
         origin = source.producer.origin if source.producer is not None else ()
         node = self.graph.add_node(Transfer(form.device) if moves else Recast(form.dtype), [value], origin=origin)
@@ -180,14 +180,20 @@ class _Conversions:
                 source=held.device if moves else held.dtype.name,
                 target=form.device if moves else form.dtype.name,
                 where=form.device,
-                wanted_by=wanted_by,
-                remedy=_remedy(source, moves),
+                wanted_by=reader.where if isinstance(reader, Node) else f"output '{reader.name}'",
+                remedy=self._remedy(source, reader, moves),
+                edge=source.producer is None or not isinstance(reader, Node),
             )
         )
         return out
 
-
-def _remedy(value: Value, moves: bool) -> str:
-    if value.producer is None:
-        return "none: model inputs lie on the host" if moves else "feed the input in the chip's element type"
-    return "run both ends on one device" if moves else "use one element type at both ends"
+    def _remedy(self, source: Value, reader: Node | GraphOutput, moves: bool) -> str:
+        """What would make the conversion unnecessary."""
+        if source.producer is None or not isinstance(reader, Node):
+            end = "inputs" if source.producer is None else "outputs"
+            held = "on the host" if moves else f"in {source.type.dtype.name}"
+            return f"none: the model's {end} are {held}"
+        ends = [n.where for n in (source.producer, reader) if n.place.device == HOST.device]
+        if ends:
+            return f"run {' and '.join(ends)} on the chip"
+        return f"let {source.producer.where} and {reader.where} compute in one element type"

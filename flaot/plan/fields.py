@@ -29,6 +29,9 @@ MIN_ALIGNMENT, MAX_ALIGNMENT = 64, 4096
 MAX_PORTS = 256
 MAX_OPERANDS = 32
 MAX_PARAMS = 1 << 20
+MAX_DEVICES = 4
+MAX_HEADS = 16
+MAX_LAYOUTS = 8
 SECTION_OPTIONAL = 1
 STEP_PARALLEL = 1
 
@@ -85,6 +88,9 @@ class Record:
 _STRUCT_CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i"}
 
 
+CHIP_FLUSH = 1
+
+
 class Section(enum.IntEnum):
     """Section ids; the section table is sorted by them."""
 
@@ -97,6 +103,8 @@ class Section(enum.IntEnum):
     inputs = 7
     outputs = 8
     strings = 9
+    chips = 10
+    launches = 11
     step_names = 16
     origins = 17
     names = 18
@@ -153,16 +161,16 @@ ENTRY = Record("fl_plan_entry", "An entry point: a range of steps with its input
 TENSOR = Record("fl_tensor", "A strided tensor, the operand of a kernel.", (
     Field("dtype", "u8", "ONNX TensorProto.DataType"),
     Field("rank", "u8", f"0 to {MAX_RANK}"),
-    Field("space", "u8", "where it lies: 0 constants, 1 arena, 2 input, 3 output"),
-    Field("port", "u8", "index of the input or output, else 0"),
-    Field("reserved", "u32", "0"),
+    Field("space", "u8", "where it lies: 0 constants, 1 arena, 2 input, 3 output, 4 memory of a chip"),
+    Field("port", "u8", "index of the input or output, or of the chip among the devices, else 0"),
+    Field("window", "u32", "on a chip: bytes from the start of the buffer that the tensor is a part of; 0 on the host"),
     Field("offset", "u64", "bytes from the start of its space to element (0, ..., 0)"),
     Field("dims", "i32", "sizes of the axes; 0 from rank on", MAX_RANK),
     Field("strides", "i32", "elements between neighbours along each axis: 0 repeats, negative runs backwards; 0 from rank on", MAX_RANK),
 ))
 
 STEP = Record("fl_plan_step", "One command. Operands are the inputs, then the outputs.", (
-    Field("opcode", "u32", "0: call a kernel"),
+    Field("opcode", "u32", "0: call a kernel; 1: move the input, dense in some order, to the output in another memory, on a chip's behalf"),
     Field("device", "u32", "index into devices"),
     Field("kernel", "u32", "FNV-1a (32 bit) of the kernel's name and variant, `softmax_f32.generic`"),
     Field("flags", "u32", "bit 0: worth splitting over threads"),
@@ -174,6 +182,35 @@ STEP = Record("fl_plan_step", "One command. Operands are the inputs, then the ou
     Field("scratch_offset", "u64", "bytes into the arena, a multiple of 64; 0 without scratch"),
     Field("scratch_size", "u64", "bytes of scratch per thread"),
     Field("reserved", "u64", "0"),
+))
+
+CHIP = Record("fl_plan_chip", "A device that is not the host: limits every launch is held to (0: none), and its memory.", (
+    Field("device", "u32", "index into devices, 1 or more; records are sorted by it"),
+    Field("max_rank", "u32", "highest rank of an operand"),
+    Field("max_batch", "u32", "largest batch"),
+    Field("max_sequence", "u32", "longest sequence"),
+    Field("max_attention", "u32", "longest sequence of the attention unit"),
+    Field("dtypes", "u32", "bit n: element type n of ONNX TensorProto.DataType"),
+    Field("rounding", "u32", "to float16 and bfloat16: 0 half to even, 1 half away from zero, 2 half up, 3 floor, 4 toward zero"),
+    Field("flags", "u32", "bit 0: denormal results become zero"),
+    Field("layout_count", "u32", "entries of layouts"),
+    Field("layouts", "u8", "axis orders of tensors of rank 4, outermost first, four bytes each", 4 * MAX_LAYOUTS),
+    Field("head_count", "u32", "entries of heads; 0: any number of heads"),
+    Field("heads", "u32", "numbers of heads of the attention unit", MAX_HEADS),
+    Field("reserved", "u32", "0", 2),
+    Field("arena", "u64", "bytes of the chip's memory that steps use"),
+    Field("lower_bound", "u64", "bytes live at once in it at most; information only"),
+    Field("constants_offset", "u64", "begin of the chip's part of the constants, a multiple of the device's alignment"),
+    Field("constants_size", "u64", "bytes of the chip's part of the constants, which lie in the chip's memory when steps run"),
+))
+
+LAUNCH = Record("fl_plan_launch", "What a chip is told about a step. One record per kernel call on a chip, sorted by step.", (
+    Field("step", "u32", "index into steps"),
+    Field("unit", "u32", "string: compute unit of the descriptor"),
+    Field("batch", "u32", "batch, 0 where there is none"),
+    Field("sequence", "u32", "longest sequence, 0 where there is none"),
+    Field("heads", "u32", "attention heads, 0 where there are none"),
+    Field("reserved", "u32", "0", 3),
 ))
 
 PORT = Record("fl_plan_port", "An input or output of an entry: dense, row-major, at offset 0 of its own memory.", (
@@ -205,7 +242,7 @@ FROZEN = Record("fl_plan_frozen", "An initializer that the model lists among its
     Field("digest", "u8", "SHA-256 of its value, dense and row-major", 32),
 ))
 
-RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, STEP_NAME, NAME, FROZEN)
+RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, CHIP, LAUNCH, STEP_NAME, NAME, FROZEN)
 
 SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.devices: (DEVICE, False, "devices the steps run on"),
@@ -217,6 +254,8 @@ SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.inputs: (PORT, False, "inputs"),
     Section.outputs: (PORT, False, "outputs"),
     Section.strings: ("bytes", False, "UTF-8 texts, each ended by a zero byte; records name one by its byte offset; the one at 0 is empty"),
+    Section.chips: (CHIP, False, "limits and memory of the chips; absent without one"),
+    Section.launches: (LAUNCH, False, "steps that run on a chip; absent without one"),
     Section.step_names: (STEP_NAME, True, "names of the steps"),
     Section.origins: ("u32", True, "strings: names of model nodes"),
     Section.names: (NAME, True, "values that can be inspected"),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from flaot.errors import PlanError
 from flaot.ir.types import MAX_RANK, DType, Frozen, TensorType
-from flaot.plan.fields import ENTRY, FROZEN, HEADER, PORT, SECTION, STEP_NAME, TENSOR, Record, Section
+from flaot.plan.fields import DEVICE, ENTRY, FROZEN, HEADER, PORT, SECTION, STEP_NAME, TENSOR, Record, Section
 
 
 class LeanPort(NamedTuple):
@@ -49,6 +49,11 @@ class LeanPlan:
     @property
     def step_count(self) -> int:
         return self._field(ENTRY, "step_count", self._sections[Section.entries][0])
+
+    @property
+    def device_count(self) -> int:
+        size: int = self._sections[Section.devices][1]
+        return size // DEVICE.size
 
     @property
     def step_names(self) -> list[StepName]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flaot.ir.types import DType, Frozen, TensorType, dense_strides
+from flaot.ir.types import DType, Frozen, Rounding, TensorType, dense_strides
 
 
 class Space(enum.IntEnum):
@@ -18,13 +18,15 @@ class Space(enum.IntEnum):
     arena = 1
     input = 2
     output = 3
+    device = 4
 
 
 @dataclass(eq=False)
 class Buffer:
     """A run of bytes. ``data`` is set for constants; ``offset`` (bytes into its space) is set by the memory planner.
 
-    ``index`` is the position among the plan's inputs or outputs for those two spaces.
+    ``index`` is the position among the plan's inputs or outputs for those two spaces, for device memory and constants the device they
+    belong to (0 is the host).
     """
 
     space: Space
@@ -131,10 +133,28 @@ def normal_strides(dims: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     return tuple(0 if d == 1 else s for d, s in zip(dims, strides, strict=True))
 
 
+class Opcode(enum.IntEnum):
+    """What a step does; the numbers are stored in plans."""
+
+    call = 0
+    transfer = 1
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a chip is told about a step beside its operands: the compute unit, and batch, sequence and heads (0 where there are none)."""
+
+    unit: str
+    batch: int = 0
+    sequence: int = 0
+    heads: int = 0
+
+
 @dataclass
 class Step:
     """One kernel call. ``scratch`` is bytes per thread, the first thread's at ``scratch_offset`` of the arena; ``parallel`` says that
-    splitting over threads pays."""
+    splitting over threads pays. ``device`` is an index into the program's devices; steps on a chip have a ``launch`` and no place in
+    the arena for scratch. A transfer moves its one input to its one output in another memory."""
 
     kernel: str
     variant: str
@@ -146,6 +166,9 @@ class Step:
     parallel: bool = False
     origin: tuple[str, ...] = ()
     op: str = ""
+    device: int = 0
+    opcode: Opcode = Opcode.call
+    launch: Launch | None = None
 
 
 @dataclass
@@ -166,6 +189,30 @@ class Named:
 
 
 @dataclass
+class Chip:
+    """The limits of a chip, device ``1 + index`` of the plan, as launches on it are held to them, and its memory.
+
+    ``layouts`` are axis orders of rank 4 tensors, ``heads`` what the attention unit lists (empty: any); 0 is no limit.
+    ``arena`` and ``lower_bound`` are bytes of the chip's memory for activations.
+    """
+
+    name: str
+    device_type: str
+    alignment: int = 64
+    max_rank: int = 0
+    max_batch: int = 0
+    max_sequence: int = 0
+    max_attention: int = 0
+    heads: tuple[int, ...] = ()
+    dtypes: tuple[DType, ...] = ()
+    layouts: tuple[tuple[int, ...], ...] = ()
+    rounding: Rounding = Rounding.half_to_even
+    flush_denormals: bool = False
+    arena: int = 0
+    lower_bound: int = 0
+
+
+@dataclass
 class Program:
     """Everything a plan holds besides its header. ``arena`` and ``lower_bound`` are bytes."""
 
@@ -177,6 +224,7 @@ class Program:
     lower_bound: int = 0
     alignment: int = 64
     frozen: list[Frozen] = field(default_factory=list)
+    chips: list[Chip] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

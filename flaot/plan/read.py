@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from flaot.errors import PlanError
-from flaot.ir.types import DType, Frozen, TensorType
+from flaot.ir.types import DType, Frozen, Rounding, TensorType
 from flaot.plan import fields
 from flaot.plan.fields import HEADER, SECTION, SECTIONS, Record, Section
-from flaot.plan.program import Buffer, DeviceRecord, Named, Port, Program, Space, Step, View
+from flaot.plan.program import Buffer, Chip, DeviceRecord, Launch, Named, Opcode, Port, Program, Space, Step, View
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,30 @@ class Plan:
         return [DeviceRecord(self.string(r["name"]), self.string(r["device_type"]), int(r["isa"]), int(r["alignment"])) for r in rows]
 
     @cached_property
+    def chips(self) -> list[Chip]:
+        """The chips beside the host, in the order of the devices from 1 on."""
+        found = []
+        for r in self.section(Section.chips):
+            if r["device"] >= len(self.devices) or r["rounding"] not in set(Rounding):
+                raise self.fail(f"a chip of device {r['device']} and rounding {r['rounding']}")
+            device, layouts = self.devices[int(r["device"])], r["layouts"].reshape(-1, 4)[: int(r["layout_count"])].tolist()
+            dtypes = tuple(d for d in DType if int(r["dtypes"]) >> int(d) & 1)
+            found.append(
+                Chip(
+                    device.name, device.device_type, device.alignment, int(r["max_rank"]), int(r["max_batch"]), int(r["max_sequence"]),
+                    int(r["max_attention"]), tuple(r["heads"][: int(r["head_count"])].tolist()), dtypes, tuple(map(tuple, layouts)),
+                    Rounding(int(r["rounding"])), bool(r["flags"] & fields.CHIP_FLUSH), int(r["arena"]), int(r["lower_bound"]),
+                )
+            )
+        return found
+
+    @cached_property
+    def launches(self) -> dict[int, Launch]:
+        """By step."""
+        rows = self.section(Section.launches)
+        return {int(r["step"]): Launch(self.string(r["unit"]), int(r["batch"]), int(r["sequence"]), int(r["heads"])) for r in rows}
+
+    @cached_property
     def _entry(self) -> Any:
         entries = self.section(Section.entries)
         if len(entries) != 1:
@@ -220,6 +244,8 @@ class Plan:
             (Space.constant, 0): Buffer(Space.constant, len(constants), "constants", constants),
             (Space.arena, 0): Buffer(Space.arena, self.arena_bytes, "arena", offset=0),
         }
+        for i, chip in enumerate(self.chips, 1):
+            buffers[Space.device, i] = Buffer(Space.device, chip.arena, chip.name, index=i, offset=0)
         for section, space in ((Section.inputs, Space.input), (Section.outputs, Space.output)):
             for i, r in enumerate(self.section(section)):
                 buffers[space, i] = Buffer(space, int(r["size"]), self.string(r["name"]), index=i)
@@ -251,8 +277,15 @@ class Plan:
         views = [self.view(int(i)) for i in operands]
         return Step(
             kernel, variant, tuple(views[:n_in]), tuple(views[n_in:]), blob, scratch, int(s["scratch_offset"]),
-            bool(s["flags"] & fields.STEP_PARALLEL), origin, op,
+            bool(s["flags"] & fields.STEP_PARALLEL), origin, op, int(s["device"]), Opcode(min(int(s["opcode"]), 1)),
+            self.launches.get(index),
         )
+
+    def windows(self, index: int) -> list[int]:
+        """For every operand of a step, the bytes from the start of its buffer on a chip (0 on the host)."""
+        s = self.section(Section.steps)[index]
+        first, count = int(s["operands"]), int(s["in_count"]) + int(s["out_count"])
+        return [int(self._tensor(i)["window"]) for i in self.section(Section.operands)[first : first + count]]
 
     def step_name(self, index: int) -> tuple[str, str, str, tuple[str, ...]]:
         """Kernel, variant, operator and model nodes of a step."""
@@ -281,4 +314,4 @@ class Plan:
         inputs, outputs = (
             [Port(self.string(r["name"]), self.view(r["tensor"])) for r in self.section(s)] for s in (Section.inputs, Section.outputs)
         )
-        return Program(inputs, outputs, self.steps, self.names, self.arena_bytes, self.lower_bound, self.alignment, self.frozen)
+        return Program(inputs, outputs, self.steps, self.names, self.arena_bytes, self.lower_bound, self.alignment, self.frozen, self.chips)

@@ -10,7 +10,7 @@ import numpy as np
 from flaot.errors import InternalError, LimitError
 from flaot.plan import fields
 from flaot.plan.fields import HEADER, SECTIONS, Section
-from flaot.plan.program import Buffer, DeviceRecord, Port, Program, Space, Step, View, normal_strides
+from flaot.plan.program import Buffer, DeviceRecord, Opcode, Port, Program, Space, Step, View, normal_strides
 from flaot.version import VERSION
 
 
@@ -39,7 +39,7 @@ class _Writer:
 
     @property
     def alignment(self) -> int:
-        return max(self.program.alignment, fields.MIN_ALIGNMENT)
+        return max(self.program.alignment, fields.MIN_ALIGNMENT, *(c.alignment for c in self.program.chips))
 
     def write(self, model_digest: bytes, hcd_digest: bytes) -> bytes:
         compiler = self.string(f"flaot {VERSION}")
@@ -70,6 +70,7 @@ class _Writer:
 
     def bodies(self) -> dict[Section, bytes]:
         p = self.program
+        ranges = self.chip_constants()
         steps, operands, params, arena, scratch = self.steps(p.steps)
         bodies = {
             Section.devices: self.devices(),
@@ -81,6 +82,8 @@ class _Writer:
         }
         if p.frozen:
             bodies[Section.frozen] = self.frozen()
+        if p.chips:
+            bodies[Section.chips], bodies[Section.launches] = self.chips(ranges), self.launches()
         bodies[Section.step_names], bodies[Section.origins] = self.step_names(p.steps)
         bodies[Section.tensors] = b"".join(self.tensors)
         bodies[Section.strings] = bytes(self.text)
@@ -101,8 +104,10 @@ class _Writer:
         if rank > fields.MAX_RANK or max(view.dims, default=0) > 2**31 - 1 or max(map(abs, view.strides), default=0) > 2**31 - 1:
             raise LimitError(f"a tensor of shape {list(view.dims)}; plans hold rank {fields.MAX_RANK} and 2^31 - 1 elements")
         record["dtype"], record["rank"], record["space"] = view.dtype, rank, view.buffer.space
-        if view.buffer.space in (Space.input, Space.output):
+        if view.buffer.space in (Space.input, Space.output, Space.device):
             record["port"] = view.buffer.index
+        if view.buffer.space is Space.device or (view.buffer.space is Space.constant and view.buffer.index):
+            record["window"] = view.offset
         record["offset"] = self.place(view.buffer) + view.offset
         record["dims"][0, :rank], record["strides"][0, :rank] = view.dims, normal_strides(view.dims, view.strides)
         return self.tensors.setdefault(record.tobytes(), len(self.tensors))
@@ -113,7 +118,7 @@ class _Writer:
             if id(buffer) not in self.offsets:
                 self.offsets[id(buffer)] = self.add_constant(buffer)
             return self.offsets[id(buffer)]
-        if buffer.space is Space.arena and buffer.offset is None:
+        if buffer.space in (Space.arena, Space.device) and buffer.offset is None:
             raise InternalError(f"arena buffer {buffer.name!r} has no offset", where="plan writer")
         return buffer.offset or 0
 
@@ -124,7 +129,8 @@ class _Writer:
         if data.dtype.byteorder == ">":
             data = data.astype(data.dtype.newbyteorder("<"))
         raw = data.tobytes()
-        start = _round(self.constant_size, min(self.alignment, max(8, 1 << max(len(raw) - 1, 0).bit_length())))
+        wanted = min(self.alignment, max(8, 1 << max(len(raw) - 1, 0).bit_length()))
+        start = _round(self.constant_size, self.program.chips[buffer.index - 1].alignment if buffer.index else wanted)
         self.constants += [bytes(start - self.constant_size), raw]
         self.constant_size = start + len(raw)
         return start
@@ -140,7 +146,9 @@ class _Writer:
             count = len(s.inputs) + len(s.outputs)
             if count > fields.MAX_OPERANDS:
                 raise LimitError(f"a step with {count} operands; plans hold {fields.MAX_OPERANDS}", where=f"{s.op} {s.origin}")
-            row["kernel"], row["flags"] = fields.kernel_id(s.kernel, s.variant), fields.STEP_PARALLEL if s.parallel else 0
+            row["opcode"], row["device"] = s.opcode, s.device
+            row["kernel"] = fields.kernel_id(s.kernel, s.variant) if s.opcode is Opcode.call else 0
+            row["flags"] = fields.STEP_PARALLEL if s.parallel else 0
             row["operands"], row["in_count"], row["out_count"] = len(operands), len(s.inputs), len(s.outputs)
             operands += [self.tensor(v) for v in (*s.inputs, *s.outputs)]
             if s.params not in pool:
@@ -149,15 +157,58 @@ class _Writer:
             row["params"], row["params_size"] = pool[s.params], len(s.params)
             if s.scratch:
                 row["scratch_offset"], row["scratch_size"] = s.scratch_offset, s.scratch
-                arena = max(arena, s.scratch_offset + s.scratch)
-        scratch = max((_round(s.scratch, fields.MIN_ALIGNMENT) for s in steps if s.parallel), default=0)
+                arena = max(arena, s.scratch_offset + s.scratch) if not s.device else arena
+        scratch = max((_round(s.scratch, fields.MIN_ALIGNMENT) for s in steps if s.parallel and not s.device), default=0)
         return rows.tobytes(), np.array(operands, "<u4").tobytes(), bytes(params), arena, scratch
 
     def devices(self) -> bytes:
-        row = np.zeros(1, fields.DEVICE.dtype)
-        row["name"], row["device_type"] = self.string(self.device.name), self.string(self.device.device_type)
-        row["isa"], row["alignment"] = self.device.isa, self.device.alignment
-        return row.tobytes()
+        chips = [DeviceRecord(c.name, c.device_type, 0, c.alignment) for c in self.program.chips]
+        rows = np.zeros(1 + len(chips), fields.DEVICE.dtype)
+        for row, d in zip(rows, (self.device, *chips), strict=True):
+            row["name"], row["device_type"] = self.string(d.name), self.string(d.device_type)
+            row["isa"], row["alignment"] = d.isa, d.alignment
+        return rows.tobytes()
+
+    def chip_constants(self) -> list[tuple[int, int]]:
+        """Lays out the constants of the host, then those of every chip together; begin and size of each chip's part."""
+        if not self.program.chips:
+            return []
+        found: dict[int, dict[int, Buffer]] = {i: {} for i in range(len(self.program.chips) + 1)}
+        for s in self.program.steps:
+            for v in (*s.inputs, *s.outputs):
+                if v.buffer.space is Space.constant:
+                    found[v.buffer.index].setdefault(id(v.buffer), v.buffer)
+        ranges = []
+        for device, buffers in found.items():
+            alignment = self.program.chips[device - 1].alignment if device else fields.MIN_ALIGNMENT
+            start = _round(self.constant_size, alignment)
+            for buffer in buffers.values():
+                self.place(buffer)
+            ranges.append((start, max(self.constant_size - start, 0)))
+        return ranges[1:]
+
+    def chips(self, ranges: list[tuple[int, int]]) -> bytes:
+        rows = np.zeros(len(self.program.chips), fields.CHIP.dtype)
+        for i, (row, chip, (start, size)) in enumerate(zip(rows, self.program.chips, ranges, strict=True)):
+            if len(chip.heads) > fields.MAX_HEADS or len(chip.layouts) > fields.MAX_LAYOUTS:
+                found = f"{len(chip.heads)} head counts and {len(chip.layouts)} layouts"
+                raise LimitError(f"{found}; plans hold {fields.MAX_HEADS} and {fields.MAX_LAYOUTS}")
+            row["device"], row["max_rank"], row["max_batch"], row["max_sequence"] = i + 1, chip.max_rank, chip.max_batch, chip.max_sequence
+            row["max_attention"], row["dtypes"] = chip.max_attention, sum(1 << int(d) for d in chip.dtypes)
+            row["rounding"], row["flags"] = chip.rounding, fields.CHIP_FLUSH if chip.flush_denormals else 0
+            row["layout_count"], row["head_count"] = len(chip.layouts), len(chip.heads)
+            flat = [a for layout in chip.layouts for a in layout]
+            row["layouts"][: len(flat)], row["heads"][: len(chip.heads)] = flat, chip.heads
+            row["arena"], row["lower_bound"], row["constants_offset"], row["constants_size"] = chip.arena, chip.lower_bound, start, size
+        return rows.tobytes()
+
+    def launches(self) -> bytes:
+        launched = [(i, s.launch) for i, s in enumerate(self.program.steps) if s.launch is not None]
+        rows = np.zeros(len(launched), fields.LAUNCH.dtype)
+        for row, (i, launch) in zip(rows, launched, strict=True):
+            row["step"], row["unit"], row["batch"] = i, self.string(launch.unit), launch.batch
+            row["sequence"], row["heads"] = launch.sequence, launch.heads
+        return rows.tobytes()
 
     def entry(self, arena: int, scratch: int) -> bytes:
         row, p = np.zeros(1, fields.ENTRY.dtype), self.program

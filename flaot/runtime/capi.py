@@ -6,8 +6,8 @@ import ctypes
 
 import numpy as np
 
-from flaot.errors import LimitError
-from flaot.runtime.library import DATA_STATUS, OK, Machine, functions
+from flaot.errors import LimitError, PlanError
+from flaot.runtime.library import DATA_STATUS, OK, Machine, functions, status_text
 
 __all__ = ["DATA_STATUS", "OK", "Machine", "NativeContext", "NativePlan", "aligned", "functions"]
 
@@ -39,9 +39,9 @@ class NativePlan:
 
 
 class NativeContext:
-    """One run's memory and threads on an opened plan."""
+    """One run's memory and threads on an opened plan, and its chips, simulated."""
 
-    def __init__(self, plan: NativePlan, alignment: int, threads: int) -> None:
+    def __init__(self, plan: NativePlan, alignment: int, threads: int, chips: int = 0) -> None:
         lib, result = functions(), (ctypes.c_uint32 * 1)()
         self.plan, self.team, self.pointer = plan, 0, 0
         self._free, self._free_team = lib.fl_host_context_free, lib.fl_host_team_free
@@ -54,6 +54,23 @@ class NativeContext:
         self.pointer = lib.fl_host_context(plan.pointer, self.arena.ctypes.data, need, self.team or None, result) or 0
         if not self.pointer:
             raise LimitError(f"no run context (status {int(result[0]):#x})")
+        for device in range(1, chips + 1):
+            status = lib.fl_host_attach(self.pointer, device, None)
+            if status != OK:
+                raise LimitError(f"chip {device} of the plan cannot be opened: {self.message() or status_text(status)}")
+
+    def message(self) -> str:
+        """What a chip says about its last failure."""
+        text: bytes = functions().fl_host_message(self.pointer)
+        return text.decode(errors="replace")
+
+    def peek(self, device: int, offset: int, nbytes: int) -> np.ndarray:
+        """A copy of bytes of a chip's memory for activations. Raises PlanError when they lie outside it."""
+        data = np.empty(nbytes, np.uint8)
+        status = functions().fl_host_peek(self.pointer, device, offset, data.ctypes.data, nbytes)
+        if status != OK:
+            raise PlanError(f"bytes {offset} to {offset + nbytes} of chip {device}: {status_text(status)}")
+        return data
 
     def __del__(self) -> None:
         if getattr(self, "pointer", 0):

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flaot.errors import FileSystemError, InternalError, LimitError, PlanError, RunInputError, printable
+from flaot.errors import FileSystemError, FlaotError, InternalError, LimitError, PlanError, RunInputError, printable
 from flaot.plan.fields import HEADER, MAGIC
 from flaot.plan.lean import LeanPlan, LeanPort
-from flaot.runtime.library import DATA_STATUS, OK, Machine, functions, status_text
+from flaot.runtime.library import CALL_STATUS, CHIP_HINT, CHIP_STATUS, DATA_STATUS, OK, Machine, functions, status_text
 from flaot.runtime.npy import Array
 
 TYPE_CHECKING = False
@@ -101,18 +101,25 @@ class LeanSession:
         context = self._lib.fl_host_context(self._handle, self._arena.address, need, team, result)
         if not context:
             raise LimitError(f"no run context: {status_text(result[0])}", where=self._where)
+        for device in range(1, self._plan.device_count):
+            status = self._lib.fl_host_attach(context, device, None)
+            if status != OK:
+                raise LimitError(f"chip {device} of the plan cannot be opened: {status_text(status)}", where=self._where)
         return int(context)
 
     def _timed(self, table: Any, times: Any) -> int:
         status: int = self._lib.fl_host_begin(self._context, table)
         return status if status != OK else int(self._lib.fl_host_steps(self._context, 0, self._plan.step_count, times))
 
-    def _failed(self, status: int) -> RunInputError | InternalError:
+    def _failed(self, status: int) -> FlaotError:
         step: int = self._lib.fl_host_failed_step(self._context)
         names = self._plan.step_names
         where = f"{self._where}: step {step}"
         if step < len(names):
             where += f" (node '{printable(names[step].nodes[0] if names[step].nodes else '')}' ({printable(names[step].op)}))"
+        if CHIP_STATUS <= status < CALL_STATUS:
+            message: bytes = self._lib.fl_host_message(self._context)
+            return PlanError(message.decode(errors="replace") or status_text(status), where=where, hint=CHIP_HINT)
         return (RunInputError if status >= DATA_STATUS else InternalError)(status_text(status), where=where)
 
     def _steps(self, times: Any, repeat: int) -> list[dict[str, Any]]:

@@ -10,6 +10,10 @@ from flaot.errors import DependencyError
 
 OK = 0
 DATA_STATUS = 0x400
+CHIP_STATUS, CALL_STATUS = 0x202, 0x300
+"""First status about a chip that runs (missing, failed, trapped), and the first one after them."""
+
+CHIP_HINT = "compile the model again for this chip"
 """Statuses from here on are the fault of the input data."""
 
 
@@ -60,6 +64,9 @@ def functions() -> ctypes.CDLL:
         ("fl_host_begin", ctypes.c_int, pointer, pointer),
         ("fl_host_steps", ctypes.c_int, pointer, u32, u32, pointer),
         ("fl_host_failed_step", u32, pointer),
+        ("fl_host_attach", ctypes.c_int, pointer, u32, pointer),
+        ("fl_host_message", ctypes.c_char_p, pointer),
+        ("fl_host_peek", ctypes.c_int, pointer, u32, ctypes.c_uint64, pointer, ctypes.c_uint64),
     ):
         function = getattr(lib, name)
         function.restype, function.argtypes = returns, arguments

@@ -24,7 +24,7 @@ class CTensor(ctypes.Structure):
         ("rank", ctypes.c_uint8),
         ("space", ctypes.c_uint8),
         ("port", ctypes.c_uint8),
-        ("reserved", ctypes.c_uint32),
+        ("window", ctypes.c_uint32),
         ("offset", ctypes.c_uint64),
         ("dims", ctypes.c_int32 * MAX_RANK),
         ("strides", ctypes.c_int32 * MAX_RANK),

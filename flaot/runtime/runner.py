@@ -29,7 +29,7 @@ class Runner:
     def __init__(self, plan: Plan, native: NativePlan, threads: int) -> None:
         lib = functions()
         self._plan, self._inputs, self._outputs = plan, plan.inputs, plan.outputs
-        self._context = NativeContext(native, plan.alignment, threads)
+        self._context = NativeContext(native, plan.alignment, threads, len(plan.devices) - 1)
         self._pointer = self._context.pointer
         self._run, self._begin, self._steps = lib.fl_host_run, lib.fl_host_begin, lib.fl_host_steps
         self._failed_step = lib.fl_host_failed_step
@@ -92,12 +92,24 @@ class Runner:
 
     def read(self, view: View) -> np.ndarray:
         """A copy of what a view shows now. Raises PlanError when it does not lie inside its memory."""
+        if view.buffer.space is Space.device:
+            return self._read_chip(view)
         memory = self._space(view.buffer.space, view.buffer.index)
         strides = [s * view.dtype.size for s in view.strides]
         try:
             return np.ndarray(view.dims, view.dtype.numpy, memory, view.offset, strides).copy()
         except (ValueError, TypeError) as e:
             raise PlanError(f"a named value lies outside its memory: {e}", where=self._plan.where) from e
+
+    def _read_chip(self, view: View) -> np.ndarray:
+        low, high = view.extent()
+        memory = self._context.peek(view.buffer.index, low, high - low)
+        strides = [s * view.dtype.size for s in view.strides]
+        return np.ndarray(view.dims, view.dtype.numpy, memory, view.offset - low, strides).copy()
+
+    def message(self) -> str:
+        """What a chip says about its last failure."""
+        return self._context.message()
 
     def release(self) -> None:
         """Lets go of the caller's arrays."""

@@ -20,6 +20,7 @@ from flaot.plan.read import Plan, PlanPort, read_plan
 from flaot.runtime import planfile
 from flaot.runtime.capi import DATA_STATUS, OK, NativePlan
 from flaot.runtime.explain import explain_refusal, step_where
+from flaot.runtime.library import CALL_STATUS, CHIP_HINT, CHIP_STATUS
 from flaot.runtime.native import status_text
 from flaot.runtime.runner import Runner
 
@@ -185,6 +186,8 @@ class Session:
 
     def _run_error(self, runner: Runner, status: int) -> Exception:
         where = f"{self.plan.where}: {step_where(self.plan, runner.failed_step())}"
+        if CHIP_STATUS <= status < CALL_STATUS:
+            return PlanError(runner.message() or status_text(status), where=where, hint=CHIP_HINT)
         return (RunInputError if status >= DATA_STATUS else InternalError)(status_text(status), where=where)
 
 

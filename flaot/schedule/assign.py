@@ -1,4 +1,4 @@
-"""Arena offsets for every buffer and scratch of a program."""
+"""Offsets for every buffer and scratch of a program: the host's arena, and the memory of each chip."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ from flaot.schedule.memory import Block, align_up, lower_bound, plan
 
 
 def assign_memory(program: Program) -> None:
-    """Sets the offset of every arena buffer and scratch, ``program.arena`` and ``program.lower_bound`` (bytes, sizes aligned)."""
+    """Sets the offset of every buffer and scratch, and arena and lower bound (bytes, sizes aligned) of the program and its chips."""
+    steps = [(i, s) for i, s in enumerate(program.steps) if s.scratch and not s.device]
+    scratch = [Block(align_up(s.scratch, program.alignment), i, i) for i, s in steps]
+    offsets, program.arena, program.lower_bound = _pack(program, Space.arena, 0, program.alignment, scratch)
+    for (_, s), offset in zip(steps, offsets, strict=True):
+        s.scratch_offset = offset
+    for device, chip in enumerate(program.chips, 1):
+        _, chip.arena, chip.lower_bound = _pack(program, Space.device, device, chip.alignment, [])
+
+
+def _pack(program: Program, space: Space, device: int, unit: int, scratch: list[Block]) -> tuple[list[int], int, int]:
+    """Places the buffers of one memory; offsets of the scratch blocks, size of the memory, lower bound."""
     spans: dict[int, tuple[Buffer, int, int]] = {}
     for i, step in enumerate(program.steps):
         for view in (*step.inputs, *step.outputs):
             b = view.buffer
-            if b.space is Space.arena:
+            if b.space is space and b.index == device:
                 spans[id(b)] = (b, spans[id(b)][1] if id(b) in spans else i, i)
     buffers = list(spans.values())
-    steps = [(i, s) for i, s in enumerate(program.steps) if s.scratch]
-    unit = program.alignment
-    blocks = [Block(align_up(b.nbytes, unit), first, last) for b, first, last in buffers]
-    blocks += [Block(align_up(s.scratch, unit), i, i) for i, s in steps]
-    offsets, program.arena = plan(blocks)
-    program.lower_bound = lower_bound(blocks)
+    blocks = [Block(align_up(b.nbytes, unit), first, last) for b, first, last in buffers] + scratch
+    offsets, size = plan(blocks)
     for (b, _, _), offset in zip(buffers, offsets, strict=False):
         b.offset = offset
-    for (_, s), offset in zip(steps, offsets[len(buffers) :], strict=True):
-        s.scratch_offset = offset
+    return offsets[len(buffers) :], size, lower_bound(blocks)

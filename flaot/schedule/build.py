@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flaot.errors import FlaotError, ProblemList
 from flaot.ir.graph import Graph
 from flaot.kernels.base import Implementation
 from flaot.mapping.choice import choose
-from flaot.plan.program import Program
+from flaot.plan.program import Chip, Program
 from flaot.schedule.assign import assign_memory
 from flaot.schedule.bind import bind, is_view
 from flaot.schedule.order import order_nodes
+from flaot.schedule.transfer import TransferWay as TransferWay
 from flaot.schedule.validate import validate
 from flaot.targets.devices import Devices
 
@@ -40,11 +43,12 @@ def _alike_once(problems: list[FlaotError]) -> list[FlaotError]:
     return [group[0] for group in alike.values()]
 
 
-def schedule(graph: Graph, devices: Devices) -> Program:
-    """A validated program for the host and the chips beside it."""
+def schedule(graph: Graph, devices: Devices, chips: Sequence[Chip] = ()) -> Program:
+    """A validated program for the host and the chips beside it, whose limits ``chips`` states."""
     ways = choose_all(graph, devices)
     order = order_nodes(graph, lambda n: is_view(ways[n.id]))
     program = bind(graph, order, ways, devices)
+    program.chips = list(chips)
     assign_memory(program)
     validate(program)
     return program

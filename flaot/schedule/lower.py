@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from flaot.errors import InternalError
+from flaot.ir.facts import facts
 from flaot.ir.graph import HOST, Node, Place, Value
 from flaot.ir.types import DType, TensorType, dense_strides
 from flaot.kernels.base import Implementation, Kernel
-from flaot.plan.program import Buffer, Space, Step, View
+from flaot.plan.program import Buffer, Launch, Opcode, Space, Step, View
 from flaot.targets.cpu import Cpu
 from flaot.targets.devices import Devices
 from flaot.targets.half import narrow
@@ -91,12 +92,19 @@ class Lowering:
         self, kernel: Kernel, inputs: Sequence[View], outputs: Sequence[View], *, scratch: int = 0, parallel: bool = False,
         variant: str | None = None, **params: Any,
     ) -> None:
+        device = self.devices.index(self._place.device)
         self.steps.append(
             Step(
                 kernel.name, variant if variant is not None else self.variant(kernel), tuple(inputs), tuple(outputs),
-                kernel.pack(**params), scratch=scratch, parallel=parallel, origin=self._origin, op=self._op,
+                kernel.pack(**params), scratch=scratch, parallel=parallel and not device, origin=self._origin, op=self._op, device=device,
+                launch=self._launch() if device else None,
             )
         )
+
+    def _launch(self) -> Launch:
+        assert self._node is not None
+        known = facts(self._node, self.devices.context)
+        return Launch(self._place.unit, known.batch, known.sequence, known.heads)
 
     def copy(self, source: View, target: View) -> None:
         from flaot.kernels.copy import copy
@@ -104,9 +112,9 @@ class Lowering:
         copy(self, source, target)
 
     def transfer(self, source: View, target: View) -> None:
-        device = max(source.buffer.index if source.buffer.space is Space.device else 0, target.buffer.index)
+        device = next(v.buffer.index for v in (source, target) if v.buffer.space is Space.device)
         self.steps.append(
-            Step(TRANSFER, "", (source,), (target,), device=device, opcode=Opcode.transfer, origin=self._origin, op=self._op)
+            Step("transfer", "", (source,), (target,), device=device, opcode=Opcode.transfer, origin=self._origin, op=self._op)
         )
 
     def dense(self, view: View) -> View:

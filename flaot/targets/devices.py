@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flaot.ir.facts import Context
 from flaot.ir.graph import HOST, Place, Value
 from flaot.ir.ops.transfer import Transfer
 from flaot.plan.program import Buffer, Space
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Devices:
-    """``host`` is device 0 of the plan; ``chips`` by the name of their descriptor, in the order of the plan's device table."""
+    """``host`` is device 0 of the plan; ``chips`` by the name of their descriptor, in the order of the plan's device table. ``context``
+    is what the model's facts are told by."""
 
     host: Cpu = GENERIC
     chips: Mapping[str, Cpu] = field(default_factory=dict)
+    context: Context = field(default_factory=Context)
 
     def of(self, place: Place) -> Cpu:
         """What kernels are chosen for at a place."""
@@ -52,7 +55,7 @@ def memory_of(value: Value) -> str:
     return node.op.device if isinstance(node.op, Transfer) else node.place.device
 
 
-def host_of(hcd: Hcd) -> Cpu:
+def host_of(hcd: Hcd, precision_high: bool = False) -> Cpu:
     """The CPU beside a chip: portable kernels unless the descriptor's ``host`` group states more."""
     from flaot.targets.cpu import variants_of
 
@@ -60,4 +63,4 @@ def host_of(hcd: Hcd) -> Cpu:
     isa = (host.isa if host is not None else None) or ()
     allowed = host.kernels if host is not None else None
     variants = tuple(v for v in variants_of(isa) if allowed is None or v in allowed or v == "generic")
-    return Cpu("host", variants)
+    return Cpu("host", variants, precision_high=precision_high)

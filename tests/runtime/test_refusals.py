@@ -12,7 +12,7 @@ from tests.plan.programs import plan_of, seal, softmax_of_constant
 
 SIZE, MAGIC, ENDIAN, VERSION, ABI, DIGEST, SECTIONS, TENSORS, STEPS, KERNEL, PARAMS, PORTS, STRING, ARENA, RESERVED = range(0x100, 0x10F)
 ISA = 0x200
-WRITTEN = sorted(set(Section) - {Section.frozen})
+WRITTEN = sorted(set(Section) - {Section.frozen, Section.chips, Section.launches})
 SPAN = {s: i for i, s in enumerate(WRITTEN)}
 
 
@@ -102,7 +102,7 @@ def test_entry(name: str, value: int, status: int) -> None:
     ("dtype", 0, None, TENSORS), ("dtype", 8, None, TENSORS), ("dtype", 11, None, TENSORS), ("rank", 9, None, TENSORS),
     ("rank", 255, None, TENSORS),
     ("rank", 1, None, TENSORS), ("space", 1, None, TENSORS), ("space", 4, None, TENSORS), ("port", 1, None, TENSORS),
-    ("reserved", 1, None, RESERVED),
+    ("window", 1, None, STEPS),
     ("offset", 4, None, TENSORS), ("offset", 1, None, TENSORS), ("offset", 2**64 - 4, None, TENSORS), ("dims", 5, 0, TENSORS),
     ("dims", -1, 0, TENSORS), ("dims", 2**31 - 1, 0, TENSORS), ("dims", 1, 5, TENSORS), ("strides", 1, 5, TENSORS),
     ("strides", 4, 0, TENSORS),
@@ -144,5 +144,5 @@ def test_strings_are_utf8(text: bytes) -> None:
 def test_records_that_the_tables_cover() -> None:
     """A new record needs a table here."""
     assert {r.c_name for r in fields.RECORDS} - {r.c_name for r in (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT)} == {
-        "fl_plan_step_name", "fl_plan_name", "fl_plan_frozen",
+        "fl_plan_step_name", "fl_plan_name", "fl_plan_frozen", "fl_plan_chip", "fl_plan_launch",
     }

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "rewrite": {"ir", "errors"},
     "rules": {"rewrite", "ir", "errors"},
     "hcd": {"files", "errors"},
-    "mapping": {"hcd", "kernels", "targets", "ir", "errors"},
+    "mapping": {"hcd", "kernels", "targets", "plan", "rules", "rewrite", "ir", "errors"},
     "kernels": {"plan", "targets", "ir", "errors"},
     "schedule": {"mapping", "kernels", "plan", "runtime", "targets", "ir", "hcd", "errors"},
     "plan": {"ir", "errors", "version"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,25 @@ class Parts:
 
     def __init__(self, graph: Graph, node: Node) -> None:
         self.patch = Patch(graph, f"expand.{node.op.name}", node.origin, (node,))
-        self.dtype = node.outputs[0].type.dtype
+        self.node, self.dtype = node, node.outputs[0].type.dtype
+
+    @property
+    def op(self) -> Any:
+        """The op being expanded; its expansion knows which it is."""
+        return self.node.op
+
+    @property
+    def x(self) -> Value:
+        return self.input(0)
+
+    def input(self, slot: int) -> Value:
+        return operand(self.node, slot)
+
+    def optional(self, slot: int) -> Value | None:
+        return self.node.inputs[slot] if slot < len(self.node.inputs) else None
+
+    def constant(self, data: np.ndarray) -> Value:
+        return self.patch.constant(data.astype(self.dtype.numpy))
 
     def __call__(self, op: Op, *inputs: Operand | None) -> Value:
         return self.patch.node(op, [self.number(v) if isinstance(v, float | int) else v for v in inputs])

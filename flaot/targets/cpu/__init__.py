@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flaot.errors import UnsupportedError
 from flaot.ir.types import Rounding
 from flaot.plan.fields import ISA_BITS
 from flaot.plan.program import DeviceRecord
@@ -45,20 +44,14 @@ def variants_of(isa: tuple[str, ...] | frozenset[str]) -> tuple[str, ...]:
 
 
 def cpu_of(hcd: Hcd, precision_high: bool = False) -> Cpu:
-    """The CPU a descriptor describes. Raises UnsupportedError for a chip of another device type."""
+    """The CPU that a descriptor of device type cpu describes."""
     chip = hcd.full.chip
-    if chip.device_type != "cpu":
-        raise UnsupportedError(
-            f"executing on chips of device type '{chip.device_type}' ({chip.name}) is not available yet",
-            origin=hcd.origin("chip", "device_type"),
-            hint="compile for a cpu such as --hcd host",
-        )
     isa = next(u.isa or () for u in hcd.full.compute_units.values() if u.kind == "cpu")
     assert hcd.full.constraints is not None and hcd.full.tensor is not None
     alignment = hcd.full.constraints.memory_alignment_bytes or 64
     return Cpu(chip.name, variants_of(isa), alignment, precision_high, hcd.full.tensor.default_layout == "NHWC")
 
 
-def device_record(hcd: Hcd, cpu: Cpu) -> DeviceRecord:
-    """What a plan states about the chip it runs on."""
-    return DeviceRecord(cpu.name, hcd.full.chip.device_type, sum({ISA_BITS[v] for v in cpu.variants}), cpu.alignment)
+def device_record(cpu: Cpu) -> DeviceRecord:
+    """What a plan states about its host."""
+    return DeviceRecord(cpu.name, "cpu", sum({ISA_BITS[v] for v in cpu.variants}), cpu.alignment)

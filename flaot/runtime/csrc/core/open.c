@@ -51,7 +51,7 @@ static fl_status check_devices(fl_plan *plan, const fl_machine *machine) {
     if (!fl_is_string(plan, d->name) || !fl_is_string(plan, d->device_type)) return FL_PLAN_STRING;
     if (d->reserved[0] | d->reserved[1] | d->reserved[2] | d->reserved[3]) return FL_PLAN_RESERVED;
     if (d->isa & ~machine->isa) return FL_DEVICE_ISA;
-    if (machine->device_type && !same_text(plan->strings + d->device_type, machine->device_type)) return FL_DEVICE_TYPE;
+    if (i == 0 && machine->device_type && !same_text(plan->strings + d->device_type, machine->device_type)) return FL_DEVICE_TYPE;
   }
   return FL_OK;
 }
@@ -73,8 +73,10 @@ static fl_status verify(fl_plan *plan, const fl_machine *machine) {
   if (status == FL_OK) status = fl_verify_strings(plan);
   if (status == FL_OK) status = check_devices(plan, machine);
   if (status == FL_OK) status = check_entry(plan);
+  if (status == FL_OK) status = fl_verify_chips(plan);
   if (status == FL_OK) status = fl_verify_tensors(plan);
   if (status == FL_OK) status = fl_verify_steps(plan, machine->isa);
+  if (status == FL_OK) status = fl_verify_launches(plan);
   return status;
 }
 

@@ -1,5 +1,6 @@
 /* The step loop. Nothing is checked here that fl_plan_open has checked. */
 #include "core/context.h"
+#include "core/devices.h"
 #include "core/kernel_table.h"
 
 /* An output must not touch the arena, the plan or any other port. */
@@ -37,6 +38,7 @@ static void *locate(const fl_context *c, const fl_tensor *t) {
   case FL_CONSTANT: return (uint8_t *)(uintptr_t)c->plan->constants + (size_t)t->offset;
   case FL_ARENA: return c->arena + (size_t)t->offset;
   case FL_INPUT: return (uint8_t *)c->ports[t->port] + (size_t)t->offset;
+  case FL_DEVICE: return NULL;
   default: return (uint8_t *)c->ports[c->plan->input_count + t->port] + (size_t)t->offset;
   }
 }
@@ -76,6 +78,8 @@ static fl_status run_step(const fl_context *c, const fl_plan_step *s) {
     t[i] = &plan->tensors[plan->operands[s->operands + i]];
     p[i] = locate(c, t[i]);
   }
+  if (s->opcode != 0) return fl_move(c, s, t, p);
+  if (s->device != 0) return fl_launch_step(c, s, t);
   fl_call call = {t, p, s->in_count, s->out_count, plan->params + s->params, s->params_size, NULL, (size_t)s->scratch_size, 0, 1};
   if (s->scratch_size != 0) call.scratch = c->arena + (size_t)s->scratch_offset;
   const fl_kernel *k = fl_find_kernel(s->kernel);
@@ -97,5 +101,5 @@ fl_status fl_run(fl_context *c) {
     status = run_step(c, &c->plan->steps[c->step]);
     if (status != FL_OK) return status;
   }
-  return FL_OK;
+  return fl_sync_chips(c);
 }

@@ -7,6 +7,8 @@ static size_t record_size(uint32_t id) { /* 0: a section this reader does not us
   case FL_SECTION_TENSORS: return sizeof(fl_tensor);
   case FL_SECTION_STEPS: return sizeof(fl_plan_step);
   case FL_SECTION_OPERANDS: return sizeof(uint32_t);
+  case FL_SECTION_CHIPS: return sizeof(fl_plan_chip);
+  case FL_SECTION_LAUNCHES: return sizeof(fl_plan_launch);
   case FL_SECTION_INPUTS: case FL_SECTION_OUTPUTS: return sizeof(fl_plan_port);
   case FL_SECTION_PARAMS: case FL_SECTION_STRINGS: case FL_SECTION_CONSTANTS: return 1;
   default: return 0;
@@ -51,6 +53,8 @@ static void bind(fl_plan *plan) {
   plan->params = find(plan, FL_SECTION_PARAMS, &plan->params_size);
   plan->inputs = find(plan, FL_SECTION_INPUTS, &plan->input_count);
   plan->outputs = find(plan, FL_SECTION_OUTPUTS, &plan->output_count);
+  plan->chips = find(plan, FL_SECTION_CHIPS, &plan->chip_count);
+  plan->launches = find(plan, FL_SECTION_LAUNCHES, &plan->launch_count);
   plan->strings = find(plan, FL_SECTION_STRINGS, &plan->strings_size);
   plan->constants = find(plan, FL_SECTION_CONSTANTS, &plan->constants_size);
 }

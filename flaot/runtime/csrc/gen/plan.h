@@ -13,6 +13,10 @@ enum {
   FL_MAX_PARAMS = 0x100000,
   FL_SECTION_OPTIONAL = 1,
   FL_STEP_PARALLEL = 1,
+  FL_MAX_DEVICES = 4,
+  FL_MAX_HEADS = 16,
+  FL_MAX_LAYOUTS = 8,
+  FL_CHIP_FLUSH = 1,
 };
 
 enum {
@@ -25,6 +29,8 @@ enum {
   FL_SECTION_INPUTS = 7,
   FL_SECTION_OUTPUTS = 8,
   FL_SECTION_STRINGS = 9,
+  FL_SECTION_CHIPS = 10,
+  FL_SECTION_LAUNCHES = 11,
   FL_SECTION_STEP_NAMES = 16,
   FL_SECTION_ORIGINS = 17,
   FL_SECTION_NAMES = 18,
@@ -105,6 +111,37 @@ typedef struct fl_plan_port {
   uint64_t size;
 } fl_plan_port;
 
+/* A device that is not the host: limits every launch is held to (0: none), and its memory. */
+typedef struct fl_plan_chip {
+  uint32_t device;
+  uint32_t max_rank;
+  uint32_t max_batch;
+  uint32_t max_sequence;
+  uint32_t max_attention;
+  uint32_t dtypes;
+  uint32_t rounding;
+  uint32_t flags;
+  uint32_t layout_count;
+  uint8_t layouts[32];
+  uint32_t head_count;
+  uint32_t heads[16];
+  uint32_t reserved[2];
+  uint64_t arena;
+  uint64_t lower_bound;
+  uint64_t constants_offset;
+  uint64_t constants_size;
+} fl_plan_chip;
+
+/* What a chip is told about a step. One record per kernel call on a chip, sorted by step. */
+typedef struct fl_plan_launch {
+  uint32_t step;
+  uint32_t unit;
+  uint32_t batch;
+  uint32_t sequence;
+  uint32_t heads;
+  uint32_t reserved[3];
+} fl_plan_launch;
+
 /* What a step is called in messages; one record per step. */
 typedef struct fl_plan_step_name {
   uint32_t kernel;
@@ -135,9 +172,11 @@ typedef char fl_plan_header_layout[sizeof(fl_plan_header) == 192 && offsetof(fl_
 typedef char fl_plan_section_layout[sizeof(fl_plan_section) == 24 && offsetof(fl_plan_section, id) == 0 && offsetof(fl_plan_section, flags) == 4 && offsetof(fl_plan_section, offset) == 8 && offsetof(fl_plan_section, size) == 16 ? 1 : -1];
 typedef char fl_plan_device_layout[sizeof(fl_plan_device) == 32 && offsetof(fl_plan_device, name) == 0 && offsetof(fl_plan_device, device_type) == 4 && offsetof(fl_plan_device, isa) == 8 && offsetof(fl_plan_device, alignment) == 12 && offsetof(fl_plan_device, reserved) == 16 ? 1 : -1];
 typedef char fl_plan_entry_layout[sizeof(fl_plan_entry) == 64 && offsetof(fl_plan_entry, name) == 0 && offsetof(fl_plan_entry, kind) == 4 && offsetof(fl_plan_entry, first_step) == 8 && offsetof(fl_plan_entry, step_count) == 12 && offsetof(fl_plan_entry, first_input) == 16 && offsetof(fl_plan_entry, input_count) == 20 && offsetof(fl_plan_entry, first_output) == 24 && offsetof(fl_plan_entry, output_count) == 28 && offsetof(fl_plan_entry, arena) == 32 && offsetof(fl_plan_entry, scratch) == 40 && offsetof(fl_plan_entry, lower_bound) == 48 && offsetof(fl_plan_entry, reserved) == 56 ? 1 : -1];
-typedef char fl_tensor_layout[sizeof(fl_tensor) == 80 && offsetof(fl_tensor, dtype) == 0 && offsetof(fl_tensor, rank) == 1 && offsetof(fl_tensor, space) == 2 && offsetof(fl_tensor, port) == 3 && offsetof(fl_tensor, reserved) == 4 && offsetof(fl_tensor, offset) == 8 && offsetof(fl_tensor, dims) == 16 && offsetof(fl_tensor, strides) == 48 ? 1 : -1];
+typedef char fl_tensor_layout[sizeof(fl_tensor) == 80 && offsetof(fl_tensor, dtype) == 0 && offsetof(fl_tensor, rank) == 1 && offsetof(fl_tensor, space) == 2 && offsetof(fl_tensor, port) == 3 && offsetof(fl_tensor, window) == 4 && offsetof(fl_tensor, offset) == 8 && offsetof(fl_tensor, dims) == 16 && offsetof(fl_tensor, strides) == 48 ? 1 : -1];
 typedef char fl_plan_step_layout[sizeof(fl_plan_step) == 56 && offsetof(fl_plan_step, opcode) == 0 && offsetof(fl_plan_step, device) == 4 && offsetof(fl_plan_step, kernel) == 8 && offsetof(fl_plan_step, flags) == 12 && offsetof(fl_plan_step, operands) == 16 && offsetof(fl_plan_step, in_count) == 20 && offsetof(fl_plan_step, out_count) == 22 && offsetof(fl_plan_step, params) == 24 && offsetof(fl_plan_step, params_size) == 28 && offsetof(fl_plan_step, scratch_offset) == 32 && offsetof(fl_plan_step, scratch_size) == 40 && offsetof(fl_plan_step, reserved) == 48 ? 1 : -1];
 typedef char fl_plan_port_layout[sizeof(fl_plan_port) == 16 && offsetof(fl_plan_port, name) == 0 && offsetof(fl_plan_port, tensor) == 4 && offsetof(fl_plan_port, size) == 8 ? 1 : -1];
+typedef char fl_plan_chip_layout[sizeof(fl_plan_chip) == 176 && offsetof(fl_plan_chip, device) == 0 && offsetof(fl_plan_chip, max_rank) == 4 && offsetof(fl_plan_chip, max_batch) == 8 && offsetof(fl_plan_chip, max_sequence) == 12 && offsetof(fl_plan_chip, max_attention) == 16 && offsetof(fl_plan_chip, dtypes) == 20 && offsetof(fl_plan_chip, rounding) == 24 && offsetof(fl_plan_chip, flags) == 28 && offsetof(fl_plan_chip, layout_count) == 32 && offsetof(fl_plan_chip, layouts) == 36 && offsetof(fl_plan_chip, head_count) == 68 && offsetof(fl_plan_chip, heads) == 72 && offsetof(fl_plan_chip, reserved) == 136 && offsetof(fl_plan_chip, arena) == 144 && offsetof(fl_plan_chip, lower_bound) == 152 && offsetof(fl_plan_chip, constants_offset) == 160 && offsetof(fl_plan_chip, constants_size) == 168 ? 1 : -1];
+typedef char fl_plan_launch_layout[sizeof(fl_plan_launch) == 32 && offsetof(fl_plan_launch, step) == 0 && offsetof(fl_plan_launch, unit) == 4 && offsetof(fl_plan_launch, batch) == 8 && offsetof(fl_plan_launch, sequence) == 12 && offsetof(fl_plan_launch, heads) == 16 && offsetof(fl_plan_launch, reserved) == 20 ? 1 : -1];
 typedef char fl_plan_step_name_layout[sizeof(fl_plan_step_name) == 16 && offsetof(fl_plan_step_name, kernel) == 0 && offsetof(fl_plan_step_name, op) == 4 && offsetof(fl_plan_step_name, first_origin) == 8 && offsetof(fl_plan_step_name, origin_count) == 12 ? 1 : -1];
 typedef char fl_plan_name_layout[sizeof(fl_plan_name) == 16 && offsetof(fl_plan_name, name) == 0 && offsetof(fl_plan_name, tensor) == 4 && offsetof(fl_plan_name, step) == 8 && offsetof(fl_plan_name, reserved) == 12 ? 1 : -1];
 typedef char fl_plan_frozen_layout[sizeof(fl_plan_frozen) == 72 && offsetof(fl_plan_frozen, name) == 0 && offsetof(fl_plan_frozen, dtype) == 4 && offsetof(fl_plan_frozen, rank) == 5 && offsetof(fl_plan_frozen, reserved) == 6 && offsetof(fl_plan_frozen, dims) == 8 && offsetof(fl_plan_frozen, digest) == 40 ? 1 : -1];

@@ -11,6 +11,7 @@
    bytes must stay unchanged while the plan is in use. */
 #ifndef FLAOT_FLAOT_H
 #define FLAOT_FLAOT_H
+#include "flaot/adapter.h"
 #include "flaot/kernel.h"
 
 enum { FL_MAX_THREADS = 64 };
@@ -35,7 +36,11 @@ typedef struct fl_plan {
   const struct fl_plan_port *inputs, *outputs;
   size_t tensor_count, device_count, entry_count, step_count, operand_count, params_size, constants_size, strings_size;
   size_t input_count, output_count;
-  uint32_t record; /* after a failed open: index of the offending section, tensor, step, port (inputs, then outputs) or device */
+  const struct fl_plan_chip *chips;
+  const struct fl_plan_launch *launches;
+  size_t chip_count, launch_count;
+  uint32_t record;  /* after a failed open: index of the offending section, tensor, step, port (inputs, then outputs), device or chip */
+  uint32_t operand; /* after FL_PLAN_ADDRESS: which operand of the step */
 } fl_plan;
 
 /* Runs fn(arg, part) for every part below parts, the parts at the same time if it can, and returns when all are done. */
@@ -46,6 +51,15 @@ typedef struct fl_team {
   uint32_t threads; /* 1 to FL_MAX_THREADS */
 } fl_team;
 
+/* A chip a context runs steps on. */
+enum { FL_MAX_CHIPS = 3 };
+typedef struct fl_device {
+  const fl_adapter *adapter; /* null: none attached */
+  void *handle;
+  fl_chip chip;
+  uint64_t arena, constants; /* addresses in the chip's memory */
+} fl_device;
+
 typedef struct fl_context {
   const fl_plan *plan;
   uint8_t *arena;
@@ -54,6 +68,7 @@ typedef struct fl_context {
   fl_team team;
   uint32_t state;
   uint32_t step;     /* after a failed run: the step */
+  fl_device chips[FL_MAX_CHIPS];
 } fl_context;
 
 /* Verifies everything once. bytes: 8-byte aligned (the plan's alignment is faster), alive as long as the plan is used.
@@ -65,6 +80,11 @@ size_t fl_arena_bytes(const fl_plan *plan, uint32_t threads);
 
 /* arena: aligned to plan->alignment, at least fl_arena_bytes, content without meaning. team: NULL runs on the calling thread. */
 fl_status fl_context_init(fl_context *context, const fl_plan *plan, void *arena, size_t arena_size, const fl_team *team);
+
+/* Attaches an adapter to a chip of the plan, device 1 and up: opens it, takes memory and copies the constants over. Every chip needs one
+   before a run. adapter must live until fl_detach, which closes all of them. */
+fl_status fl_attach(fl_context *context, uint32_t device, const fl_adapter *adapter);
+void fl_detach(fl_context *context);
 
 /* Row-major, in the port's element type, aligned to it; size in bytes must be exact. Kept until set again. */
 fl_status fl_set_input(fl_context *context, uint32_t index, const void *data, size_t size);

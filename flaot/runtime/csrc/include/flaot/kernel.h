@@ -20,13 +20,13 @@ typedef enum fl_dtype { /* ONNX TensorProto.DataType */
   FL_F16 = 10, FL_F64 = 11, FL_U32 = 12, FL_U64 = 13, FL_BF16 = 16
 } fl_dtype;
 
-typedef enum fl_space { FL_CONSTANT = 0, FL_ARENA = 1, FL_INPUT = 2, FL_OUTPUT = 3 } fl_space;
+typedef enum fl_space { FL_CONSTANT = 0, FL_ARENA = 1, FL_INPUT = 2, FL_OUTPUT = 3, FL_DEVICE = 4 } fl_space;
 
 /* A strided tensor, 80 bytes, exactly as a plan stores it. Strides count elements; 0 broadcasts, negative runs backwards.
    Entries of dims and strides from rank on are zero. */
 typedef struct fl_tensor {
-  uint8_t dtype, rank, space, port; /* port: index of the input or output, else 0 */
-  uint32_t reserved;
+  uint8_t dtype, rank, space, port; /* port: index of the input or output, or of the chip among the devices, else 0 */
+  uint32_t window;                  /* on a chip: bytes from the start of its buffer, else 0 */
   uint64_t offset;                  /* bytes from the start of its space to element (0, ..., 0) */
   int32_t dims[FL_MAX_RANK];
   int32_t strides[FL_MAX_RANK];

@@ -20,9 +20,24 @@ typedef enum fl_status {
   FL_PLAN_STRING,        /* name out of bounds, unterminated or not UTF-8 */
   FL_PLAN_ARENA,         /* arena size or alignment */
   FL_PLAN_RESERVED,      /* a reserved field or padding is not zero */
+  FL_PLAN_CHIP,          /* chip or launch record */
+  FL_PLAN_ADDRESS,       /* an operand of a step on a chip begins at an address of the wrong alignment, or in another device's memory */
   /* the device's */
   FL_DEVICE_ISA = 0x200, /* the plan needs an instruction set this CPU lacks */
   FL_DEVICE_TYPE,        /* plan for another device type */
+  FL_DEVICE_MISSING,     /* a step runs on a chip that no adapter was attached to */
+  FL_DEVICE_ABI,         /* the adapter speaks another version of the adapter ABI */
+  FL_DEVICE_MEMORY,      /* the chip has no memory left */
+  FL_DEVICE_FAILED,      /* the chip or its SDK failed; the adapter's message says how */
+  /* a declared limit of the chip, found at launch; the adapter's message names operand, found and allowed */
+  FL_TRAP_ALIGN = 0x280, /* an address of the wrong alignment */
+  FL_TRAP_ADDRESS,       /* an address outside the chip's memory */
+  FL_TRAP_RANK,
+  FL_TRAP_BATCH,
+  FL_TRAP_SEQUENCE,
+  FL_TRAP_HEADS,
+  FL_TRAP_LAYOUT,
+  FL_TRAP_DTYPE,
   /* the caller's */
   FL_CALL_NULL = 0x300,  /* a required pointer is null */
   FL_CALL_ALIGN,         /* a pointer is misaligned */

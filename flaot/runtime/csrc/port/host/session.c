@@ -5,10 +5,15 @@
 #include "core/context.h"
 #include "port/host/host.h"
 
+extern const fl_adapter fl_npu_sim; /* targets/npu_sim */
+
 fl_plan *fl_host_plan(const void *bytes, size_t size, const fl_machine *machine, uint32_t result[2]);
 void fl_host_plan_free(fl_plan *plan);
 fl_context *fl_host_context(const fl_plan *plan, void *arena, size_t size, fl_team *team, uint32_t result[1]);
 void fl_host_context_free(fl_context *context);
+fl_status fl_host_attach(fl_context *context, uint32_t device, const fl_adapter *adapter);
+const char *fl_host_message(const fl_context *context);
+fl_status fl_host_peek(const fl_context *context, uint32_t device, uint64_t offset, void *bytes, uint64_t size);
 fl_status fl_host_run(fl_context *context, void *const *ports);
 fl_status fl_host_begin(fl_context *context, void *const *ports);
 fl_status fl_host_steps(fl_context *context, uint32_t first, uint32_t count, uint64_t *nanoseconds);
@@ -36,7 +41,34 @@ fl_context *fl_host_context(const fl_plan *plan, void *arena, size_t size, fl_te
   return NULL;
 }
 
-void fl_host_context_free(fl_context *context) { free(context); }
+void fl_host_context_free(fl_context *context) {
+  fl_detach(context);
+  free(context);
+}
+
+/* The adapter for a chip; null stands for the simulator. */
+fl_status fl_host_attach(fl_context *context, uint32_t device, const fl_adapter *adapter) {
+  return fl_attach(context, device, adapter ? adapter : &fl_npu_sim);
+}
+
+/* What the chip of the failed step says, or "". */
+const char *fl_host_message(const fl_context *c) {
+  for (size_t i = 0; i < c->plan->chip_count; i++) {
+    const fl_device *d = &c->chips[i];
+    const char *text = d->adapter ? d->adapter->message(d->handle) : "";
+    if (text[0]) return text;
+  }
+  return "";
+}
+
+/* Bytes of a chip's memory for activations. */
+fl_status fl_host_peek(const fl_context *c, uint32_t device, uint64_t offset, void *bytes, uint64_t size) {
+  const fl_device *d = device > 0 && device <= c->plan->chip_count ? &c->chips[device - 1] : NULL;
+  if (!d || !d->adapter) return FL_DEVICE_MISSING;
+  if (offset > c->plan->chips[device - 1].arena || size > c->plan->chips[device - 1].arena - offset) return FL_CALL_PORT;
+  fl_status status = d->adapter->sync(d->handle);
+  return status == FL_OK ? d->adapter->copy(d->handle, FL_FROM_DEVICE, d->arena + offset, bytes, size) : status;
+}
 
 /* ports: inputs, then outputs, each of the size the plan states. */
 static fl_status set_ports(fl_context *c, void *const *ports) {

@@ -1,0 +1,129 @@
+"""The mapping of one model onto one chip: verdicts, places and layouts in turn, each written into the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from flaot.hcd import Hcd
+from flaot.ir.facts import Context
+from flaot.ir.graph import HOST, Graph, Node
+from flaot.ir.ops.attention import Attention
+from flaot.kernels.base import Implementation
+from flaot.mapping.capability import Capability
+from flaot.mapping.cost import CostModel
+from flaot.mapping.layout import assign_layouts
+from flaot.mapping.legalize import Verdict, legalize
+from flaot.mapping.names import onnx_name
+from flaot.mapping.orders import ChipLayouts
+from flaot.mapping.placement import Placed, place
+from flaot.mapping.policy import Policy, policy_of
+from flaot.mapping.record import Assigned, Candidate, Decision, Inserted, Record
+from flaot.plan.program import Chip, Opcode, Program, Step
+from flaot.rules.expand import expand_all
+from flaot.targets.chip import chip_cpu, chip_limits
+from flaot.targets.cpu import Cpu, cpu_of
+from flaot.targets.devices import Devices, host_of
+
+
+@dataclass
+class Mapper:
+    """What is known while a model is mapped. On a chip of device type cpu all nodes stay on the host."""
+
+    hcd: Hcd
+    precision: str = "default"
+    policy: Policy | None = None
+    record: Record = field(default_factory=Record)
+
+    def __post_init__(self) -> None:
+        self.is_cpu = self.hcd.full.chip.device_type == "cpu"
+        self.policy = self.policy if self.policy is not None else policy_of(self.hcd)
+        self.record.chip, self.record.policy = self.hcd.name, {**self.policy.to_json(), "precision": self.precision}
+        self.model = None if self.is_cpu else CostModel(self.hcd)
+        self.verdicts: dict[int, Verdict] = {}
+        self.decided: dict[int, Decision] = {}
+
+    def devices(self, graph: Graph) -> Devices:
+        """The host and, unless it is the chip itself, the chip."""
+        if self.is_cpu:
+            return Devices(cpu_of(self.hcd, self.precision == "high"))
+        return Devices(self._host(), {self.hcd.name: chip_cpu(self.hcd)}, Context.of(graph))
+
+    def _host(self) -> Cpu:
+        return host_of(self.hcd, self.precision == "high")
+
+    # -- stages --------------------------------------------------------------------------------------------------------
+
+    def legalize(self, graph: Graph) -> None:
+        """Raises UnsupportedError or ProblemList with every refused node."""
+        if self.is_cpu:
+            expand_all(graph, lambda node: isinstance(node.op, Attention), self.record.tracer)
+            return
+        assert self.policy is not None
+        self.verdicts = legalize(graph, Capability(self.hcd, self.precision), self.policy)
+
+    def place(self, graph: Graph) -> None:
+        """Devices, units and element types; Transfer and Recast nodes."""
+        if self.model is None:
+            return
+        nodes = graph.nodes()
+        placed = place(graph, {n.id: self.verdicts[n.id].options for n in nodes}, self.model)
+        self.record.assigned.append(Assigned("place", len(placed.solution.labels), placed.solution.energy, placed.solution.exact))
+        self.record.inserted += placed.inserted
+        for node in nodes:
+            self._decide(node, placed)
+
+    def _decide(self, node: Node, placed: Placed) -> None:
+        verdict, chosen = self.verdicts[node.id], node.place
+        kind, reason, origin = verdict.kind, verdict.reason, verdict.origin
+        if chosen.device == HOST.device and kind != "fallback":
+            kind, reason = "fallback", f"{self.hcd.name} could run it, but moving its values there and back would cost more than it saves"
+        candidates = tuple(Candidate(str(o.place), o.place.dtype.name, round(c, 1), o.place == chosen) for o, c in placed.costs[node.id])
+        decision = Decision(
+            node.origin, verdict.op, onnx_name(node.op), kind, chosen.device, chosen.unit, _dtype(node), "", reason, origin,
+            verdict.answer.note(chosen) if verdict.answer.options else "", candidates,
+        )
+        self.record.decisions.append(decision)
+
+    def layouts(self, graph: Graph, ways: Mapping[int, Implementation]) -> None:
+        """Storage of every value; Relayout nodes where two disagree."""
+        inserted, solution = assign_layouts(graph, ways, self.model)
+        self.record.inserted += inserted
+        self.record.assigned.append(Assigned("layouts", len(solution.labels), solution.energy, solution.exact))
+
+    # -- afterwards ----------------------------------------------------------------------------------------------------
+
+    def chips(self) -> list[Chip]:
+        """Limits of the chip, for the plan."""
+        return [] if self.is_cpu else [chip_limits(self.hcd, ChipLayouts(self.hcd))]
+
+    def complete(self, graph: Graph, program: Program) -> None:
+        """Adds to every decision what runs in the end, and in which layout; for a CPU chip makes the decisions."""
+        steps: dict[str, list[Step]] = {}
+        for step in program.steps:
+            for name in step.origin if step.opcode is Opcode.call else ():
+                steps.setdefault(name, []).append(step)
+        nodes = {name: n for n in graph.nodes() for name in n.origin}
+        if self.is_cpu:
+            self.record.decisions += [
+                Decision(n.origin, onnx_name(n.op), "", "native", HOST.device, "", _dtype(n)) for n in graph.nodes() if n.origin
+            ]
+        for d in self.record.decisions:
+            node = next((nodes[name] for name in d.node if name in nodes), None)
+            if node is not None and node.outputs and node.outputs[0].type.rank in (3, 4, 5):
+                d.layout = self._layout(node)
+            kernels = dict.fromkeys(s.kernel for name in d.node for s in steps.get(name, ()))
+            d.step = ", ".join(kernels) or "view"
+
+    def _layout(self, node: Node) -> str:
+        known = ChipLayouts(self.hcd)
+        storage, rank = node.outputs[0].storage, node.outputs[0].type.rank
+        names = [n for n in ("NCHW", "NHWC", *known.axes) if known.order(n, rank) == storage]
+        return names[0] if names else str(list(storage))
+
+
+def _dtype(node: Node) -> str:
+    return node.outputs[0].stored_type.dtype.name if node.outputs else ""
+
+
+__all__ = ["Inserted", "Mapper"]

@@ -1,0 +1,74 @@
+"""Storage orders by name: what NHWC means for a tensor of some rank, and which of them a node may have on a chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from flaot.hcd import Hcd
+from flaot.ir.graph import Node
+from flaot.ir.types import Layout, channels_last, row_major
+from flaot.mapping.names import names_of
+
+PLAIN, LAST = "NCHW", "NHWC"
+
+
+def order_of(name: str, axes: str, rank: int) -> Layout:
+    """The permutation that stores a tensor of this rank in the layout. Ranks other than 4 have two: channels last where the layout puts
+    them there (ranks 3 and 5), else row-major."""
+    if rank == 4:
+        return tuple("NCHW".index(a) for a in axes)
+    return channels_last(rank) if axes.endswith("C") and rank in (3, 5) else row_major(rank)
+
+
+@dataclass(frozen=True)
+class ChipLayouts:
+    """The layouts a descriptor allows; blocked ones are left out, as strides cannot express them."""
+
+    hcd: Hcd
+
+    @cached_property
+    def axes(self) -> dict[str, str]:
+        """Axes from the slowest to the fastest, by layout name."""
+        found = {n: n for n in ("NCHW", "NHWC", "NHCW")}
+        found |= {n: layout.axes for n, layout in (self.hcd.full.layouts or {}).items()}
+        return {n: a for n, a in found.items() if sorted(a) == sorted("NCHW")}
+
+    @cached_property
+    def by_unit(self) -> dict[str, tuple[str, ...]]:
+        """Names by unit, the chip's default first."""
+        units = self.hcd.full.compute_units
+        every = [n for u in units.values() for n in u.supported_layouts or ()]
+        return {name: self._sorted(u.supported_layouts or tuple(dict.fromkeys(every)) or (PLAIN,)) for name, u in units.items()}
+
+    def _sorted(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        first = self.hcd.full.tensor.default_layout if self.hcd.full.tensor is not None else None
+        kept = [n for n in names if n in self.axes] or [PLAIN]
+        return tuple(sorted(kept, key=lambda n: (n != first, kept.index(n))))
+
+    @cached_property
+    def every(self) -> tuple[str, ...]:
+        """Names any unit takes, the chip's default first."""
+        return self._sorted(tuple(dict.fromkeys(n for names in self.by_unit.values() for n in names)))
+
+    def written(self, node: Node) -> tuple[str, ...]:
+        """Names the node may write, best first."""
+        return self._listed(node, "layouts_out") or self.by_unit[node.place.unit]
+
+    def read(self, node: Node, written: str) -> str:
+        """The name the node reads when it writes ``written``."""
+        listed = self._listed(node, "layouts_in")
+        return written if not listed or written in listed else listed[0]
+
+    def _listed(self, node: Node, key: str) -> tuple[str, ...]:
+        table = self.hcd.full.operators or {}
+        entry = next((table[n] for n in names_of(node.op) if n in table), None)
+        names = getattr(entry, key) if entry is not None else None
+        return self._sorted(names) if names else ()
+
+    def order(self, name: str, rank: int) -> Layout:
+        return order_of(name, self.axes[name], rank)
+
+    def origin(self, unit: str) -> str:
+        """The line that lists a unit's layouts."""
+        return self.hcd.origin("compute_units", unit, "supported_layouts")

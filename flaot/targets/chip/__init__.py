@@ -1,0 +1,45 @@
+"""A chip beside the host as a target: portable kernels on operands stored as the chip stores them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flaot.ir.types import DType, Rounding
+from flaot.plan.program import Chip
+from flaot.targets.cpu import Cpu
+
+if TYPE_CHECKING:
+    from flaot.hcd import Hcd
+    from flaot.mapping.orders import ChipLayouts
+
+
+def chip_cpu(hcd: Hcd) -> Cpu:
+    """What choosing kernels needs to know of a chip: portable ones only, with float16 sums where the descriptor says so."""
+    numerics, constraints = hcd.full.numerics, hcd.full.constraints
+    assert constraints is not None
+    variants = ("generic", "half") if numerics is not None and numerics.float16_accumulator == "float16" else ("generic",)
+    flush = numerics is not None and numerics.denormals == "flush"
+    return Cpu(hcd.name, variants, constraints.memory_alignment_bytes or 64, rounding=rounding_of(hcd), flush_denormals=flush)
+
+
+def rounding_of(hcd: Hcd) -> Rounding:
+    """How the chip rounds to float16 and bfloat16; half to even unless stated."""
+    stated = hcd.full.numerics.rounding if hcd.full.numerics is not None else None
+    return Rounding[stated] if stated is not None else Rounding.half_to_even
+
+
+def chip_limits(hcd: Hcd, layouts: ChipLayouts) -> Chip:
+    """The limits a plan states, which launches on the chip are held to."""
+    full = hcd.full
+    tensor, constraints, numerics = full.tensor, full.constraints, full.numerics
+    assert tensor is not None and constraints is not None
+    attention = [u for u in full.compute_units.values() if u.supported_heads or u.max_sequence_length]
+    return Chip(
+        hcd.name, full.chip.device_type, constraints.memory_alignment_bytes or 64, tensor.max_rank or 0, constraints.max_batch_size or 0,
+        constraints.max_sequence_length or 0, max((u.max_sequence_length or 0 for u in attention), default=0),
+        tuple(sorted({h for u in attention for h in u.supported_heads or ()})),
+        tuple(sorted(DType[d.removeprefix("torch.")] for d in tensor.supported_dtypes or ())),
+        tuple(layouts.order(n, 4) for n in layouts.every),
+        rounding_of(hcd),
+        numerics is not None and numerics.denormals == "flush",
+    )

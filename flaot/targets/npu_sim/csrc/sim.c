@@ -1,0 +1,153 @@
+#define _POSIX_C_SOURCE 200809L
+/* A chip on the host: memory with addresses of its own, traps, and the portable kernels on widened operands. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/kernel_table.h"
+#include "core/half.h"
+#include "core/launch.h"
+#include "npu_sim/csrc/traps.h"
+
+enum { FL_BLOCKS = 8, FL_GUARD = 1 << 16 };
+
+typedef struct block {
+  uint64_t address, size;
+  uint8_t *bytes;
+} block;
+
+typedef struct sim {
+  fl_chip chip;
+  block blocks[FL_BLOCKS];
+  uint32_t count;
+  uint64_t next; /* first address not given out */
+  uint8_t *workspace;
+  size_t room;
+  char message[FL_MESSAGE];
+} sim;
+
+extern const fl_adapter fl_npu_sim;
+
+static fl_status sim_open(void *self, const fl_chip *chip, void **device) {
+  (void)self;
+  sim *s = calloc(1, sizeof *s);
+  if (!s) return FL_DEVICE_MEMORY;
+  s->chip = *chip, s->next = FL_GUARD, *device = s;
+  return FL_OK;
+}
+
+static fl_status sim_alloc(void *device, uint64_t size, uint32_t alignment, uint64_t *address) {
+  sim *s = device;
+  if (s->count == FL_BLOCKS || size > SIZE_MAX / 2) return FL_DEVICE_MEMORY;
+  block *b = &s->blocks[s->count];
+  b->bytes = calloc(1, (size_t)size + 1);
+  if (!b->bytes) return FL_DEVICE_MEMORY;
+  b->address = (s->next + alignment - 1) / alignment * alignment, b->size = size;
+  s->count++, s->next = b->address + size + FL_GUARD, *address = b->address;
+  return FL_OK;
+}
+
+/* The bytes at an address, null unless [address + low, address + high) lies in one block. */
+static uint8_t *at(sim *s, uint64_t address, int64_t low, int64_t high) {
+  for (uint32_t i = 0; i < s->count; i++) {
+    const block *b = &s->blocks[i];
+    if (address < b->address || address - b->address > b->size) continue;
+    int64_t offset = (int64_t)(address - b->address);
+    if (offset + low >= 0 && offset + high <= (int64_t)b->size) return b->bytes + offset;
+  }
+  return NULL;
+}
+
+static fl_status outside(sim *s, const char *what, uint64_t address) {
+  snprintf(s->message, FL_MESSAGE, "address: %s at 0x%" PRIx64 " leaves the chip's memory", what, address);
+  return FL_TRAP_ADDRESS;
+}
+
+static fl_status sim_copy(void *device, fl_direction direction, uint64_t address, void *host, uint64_t size) {
+  sim *s = device;
+  uint8_t *p = size <= INT64_MAX ? at(s, address, 0, (int64_t)size) : NULL;
+  if (!p) return outside(s, "a transfer", address);
+  if (direction == FL_TO_DEVICE) memcpy(p, host, (size_t)size);
+  else memcpy(host, p, (size_t)size);
+  return FL_OK;
+}
+
+static void extent(const fl_tensor *t, int64_t *low, int64_t *high) {
+  int64_t size = (int64_t)fl_dtype_size(t->dtype), first = 0, last = 1;
+  for (unsigned i = 0; i < t->rank; i++) {
+    int64_t reach = ((int64_t)t->dims[i] - 1) * t->strides[i];
+    if (reach < 0) first += reach;
+    else last += reach;
+  }
+  bool empty = fl_elements(t) == 0;
+  *low = empty ? 0 : first * size, *high = empty ? 0 : last * size;
+}
+
+static bool reserve(sim *s, size_t size) {
+  if (size <= s->room) return true;
+  free(s->workspace);
+  s->workspace = NULL, s->room = 0;
+  void *memory = NULL;
+  if (posix_memalign(&memory, 64, size) != 0) return false;
+  s->workspace = memory, s->room = size;
+  return true;
+}
+
+static size_t rounded(size_t size) { return (size + 63) / 64 * 64; }
+
+typedef struct job {
+  fl_tensor wide[FL_MAX_OPERANDS];
+  const fl_tensor *t[FL_MAX_OPERANDS];
+  void *stored[FL_MAX_OPERANDS], *p[FL_MAX_OPERANDS];
+} job;
+
+static fl_status locate(sim *s, const fl_launch *l, job *j) {
+  size_t need = rounded(l->scratch_size);
+  for (uint32_t i = 0; i < l->n_in + l->n_out; i++) {
+    int64_t low, high;
+    extent(l->t[i], &low, &high);
+    j->stored[i] = j->p[i] = at(s, l->address[i], low, high);
+    if (!j->p[i]) return outside(s, "an operand", l->address[i]);
+    j->wide[i] = fl_widened(l->t[i]), j->t[i] = &j->wide[i];
+    if (fl_is_narrow(l->t[i])) need += rounded(sizeof(float) * (size_t)fl_elements(l->t[i]));
+  }
+  return reserve(s, need + 64) ? FL_OK : FL_DEVICE_MEMORY;
+}
+
+static fl_status sim_launch(void *device, const fl_launch *l) {
+  sim *s = device;
+  job j = {0};
+  s->message[0] = 0;
+  fl_status status = fl_trap_of(&s->chip, l, s->message);
+  if (status == FL_OK) status = locate(s, l, &j);
+  const fl_kernel *k = fl_find_kernel(l->kernel);
+  if (status != FL_OK || !k) return status != FL_OK ? status : FL_PLAN_KERNEL;
+  uint8_t *room = s->workspace + rounded(l->scratch_size);
+  for (uint32_t i = 0; i < l->n_in + l->n_out; i++) {
+    if (!fl_is_narrow(l->t[i])) continue;
+    j.p[i] = room, room += rounded(sizeof(float) * (size_t)fl_elements(l->t[i]));
+    if (i < l->n_in) fl_widen(l->t[i], j.stored[i], j.p[i]);
+  }
+  fl_call call = {j.t, j.p, l->n_in, l->n_out, l->params, l->params_size, s->workspace, l->scratch_size, 0, 1};
+  status = k->run(&call);
+  for (uint32_t i = l->n_in; i < l->n_in + l->n_out && status == FL_OK; i++)
+    if (fl_is_narrow(l->t[i])) fl_narrow(l->t[i], j.stored[i], j.p[i], (fl_rounding)s->chip.rounding, s->chip.flush);
+  return status;
+}
+
+static fl_status sim_sync(void *device) {
+  (void)device;
+  return FL_OK;
+}
+
+static void sim_close(void *device) {
+  sim *s = device;
+  for (uint32_t i = 0; i < s->count; i++) free(s->blocks[i].bytes);
+  free(s->workspace);
+  free(s);
+}
+
+static const char *sim_message(void *device) { return ((sim *)device)->message; }
+
+const fl_adapter fl_npu_sim = {FL_ADAPTER_ABI, NULL, "npu_sim", "1", NULL, sim_open, sim_alloc, sim_copy, sim_launch, sim_sync, sim_close,
+                               sim_message};

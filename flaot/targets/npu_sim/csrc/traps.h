@@ -1,0 +1,11 @@
+/* Every declared limit of a chip, checked on a launch. */
+#ifndef FLAOT_NPU_SIM_TRAPS_H
+#define FLAOT_NPU_SIM_TRAPS_H
+#include "flaot/adapter.h"
+
+enum { FL_MESSAGE = 256 };
+
+/* FL_OK, or the trap, with the sentence in message. Addresses are judged by the caller. */
+fl_status fl_trap_of(const fl_chip *chip, const fl_launch *l, char message[FL_MESSAGE]);
+
+#endif
