@@ -1,19 +1,20 @@
-"""float16 and bfloat16 models computed in float32: a graph whose values are float32, with casts at the inputs and outputs of another type.
+"""Models of float16 and bfloat16 as float32 graphs that remember what they were.
 
-Where the chip stores float16 anyway, the values are as narrow as the model wants them; where it does not, they are more exact.
-A model's own rounding to half precision in between is therefore not reproduced on a host.
+Every value becomes float32, exactly: constants are converted, ops compute in float32, and a Cast stands where an input or an output of the
+model keeps its type. What the model casts from a half type to float32 and back needs no node any more: a rounding that only a Cast to
+float16 made (and its overflow) is gone with it. A chip that computes in a half type chooses so for itself, when nodes get their place.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
-from flaot.ir.graph import Graph, Value
-from flaot.ir.op import Op
+from flaot.errors import ModelError
+from flaot.ir.graph import Graph, Node, Value
+from flaot.ir.op import Op, OpTypeError
 from flaot.ir.ops.cast import Cast
 from flaot.ir.types import DType
 
@@ -21,64 +22,77 @@ HALVES = (DType.float16, DType.bfloat16)
 
 
 def widen(graph: Graph) -> Graph:
-    """The graph itself when it holds no half-precision values, else a new one; ``model_dtype`` of that is the type most of its floating
-    point had, None when that is float32."""
+    """Makes every float16 and bfloat16 value of a graph just read float32, and sets ``model_dtype``: the half type that most of the float
+    elements computed by nodes had, None when that is another type. Returns the graph.
+
+    Raises ModelError for a node that takes half types but not float32.
+    """
     if not any(v.type.dtype in HALVES for v in graph.values()):
         return graph
-    wide = Graph(graph.name, graph.digest)
-    wide.frozen, wide.model_dtype = graph.frozen, _main_type(graph)
-    held: dict[int, Value] = {}
+    graph.model_dtype = _main_type(graph)
+    nodes = graph.nodes()
+    shown = [(o, o.value.type.dtype) for o in graph.outputs if o.value.type.dtype in HALVES and o.value not in graph.inputs]
+    for value in list(graph.values()):
+        if value.data is not None and value.type.dtype in HALVES:
+            value.data, value.type = widened(value.data, value.type.dtype), value.type.with_dtype(DType.float32)
     for value in graph.inputs:
-        held[value.id] = wide.add_input(value.name, value.type)
-        held[value.id].layout = value.layout
-    for value in graph.inputs:
-        if value.type.dtype in HALVES:
-            held[value.id] = wide.add_node(Cast(DType.float32), [held[value.id]]).outputs[0]
+        if value.type.dtype in HALVES and graph.consumers(value):
+            _widen_input(graph, value)
+    for node in nodes:
+        _widen_node(graph, node)
+    narrow: dict[tuple[int, DType], Value] = {}
+    for output, dtype in shown:
+        key = (output.value.id, dtype)
+        if key not in narrow:
+            narrow[key] = graph.add_node(Cast(dtype), [output.value], origin=_origin(output.value)).outputs[0]
+        output.value = narrow[key]
+    return graph
 
-    def of(value: Value) -> Value:
-        if value.id not in held:
-            assert value.data is not None
-            held[value.id] = wide.add_constant(_float(value), dtype=_wider(value.type.dtype))
-            held[value.id].names = value.names
-        return held[value.id]
 
-    for node in graph.nodes():
-        made = wide.add_node(_op(node.op), [None if v is None else of(v) for v in node.inputs], origin=node.origin)
-        for old, new in zip(node.outputs, made.outputs, strict=True):
-            held[old.id], new.names = new, old.names
-    for output in graph.outputs:
-        value = of(output.value)
-        if output.value.type.dtype in HALVES:
-            origin = value.producer.origin if value.producer is not None else ()
-            value = wide.add_node(Cast(output.value.type.dtype), [value], origin=origin).outputs[0]
-        wide.set_output(output.name, value)
-    return wide
+def widened(data: np.ndarray, dtype: DType) -> np.ndarray:
+    """float16 numbers, or the bits of bfloat16 ones, as float32."""
+    if dtype is DType.bfloat16:
+        return (data.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return data.astype(np.float32)
 
 
 def _main_type(graph: Graph) -> DType | None:
-    count = Counter[DType]()
-    for v in graph.values():
-        if v.type.dtype.is_float:
-            count[v.type.dtype] += v.type.elements
-    main = max(count, key=lambda d: count[d])
-    return main if main in HALVES else None
+    made = Counter({dtype: 0 for dtype in HALVES})
+    for node in graph.nodes():
+        for value in node.outputs:
+            if value.type.dtype.is_float:
+                made[value.type.dtype] += value.type.elements
+    dtype, most = max(((d, made[d]) for d in HALVES), key=lambda entry: entry[1])
+    return dtype if 2 * most > made.total() else None
 
 
-def _wider(dtype: DType) -> DType:
-    return DType.float32 if dtype in HALVES else dtype
+def _widen_input(graph: Graph, value: Value) -> None:
+    readers = graph.consumers(value)
+    wide = graph.add_node(Cast(DType.float32), [value], origin=(value.name,)).outputs[0]
+    for node, slot in readers:
+        graph.set_input(node, slot, wide)
 
 
-def _float(value: Value) -> np.ndarray:
-    assert value.data is not None
-    if value.type.dtype is DType.float16:
-        return value.data.astype(np.float32)
-    if value.type.dtype is DType.bfloat16:
-        return (value.data.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return value.data
+def _widen_node(graph: Graph, node: Node) -> None:
+    op, source = _widened_op(node.op), node.inputs[0] if node.inputs else None
+    if isinstance(op, Cast) and source is not None and op.to is source.type.dtype:
+        graph.replace(node.outputs[0], source)
+        graph.remove(node)
+        return
+    try:
+        types = op.infer(node.input_types)
+    except OpTypeError as e:
+        raise ModelError(f"{e} (float16 and bfloat16 are computed in float32)", where=node.where) from None
+    node.op = op
+    for value, type in zip(node.outputs, types, strict=True):
+        value.type = type
 
 
-def _op(op: Op) -> Op:
-    """The op with half-precision element types among its attributes widened."""
-    held = {f.name: getattr(op, f.name) for f in dataclasses.fields(op)}
-    changed: dict[str, Any] = {n: DType.float32 for n, x in held.items() if isinstance(x, DType) and x in HALVES}
-    return dataclasses.replace(op, **changed) if changed else op
+def _widened_op(op: Op) -> Op:
+    """The op with half types among its attributes replaced by float32."""
+    halves = [f.name for f in dataclasses.fields(op) if getattr(op, f.name) in HALVES and isinstance(getattr(op, f.name), DType)]
+    return dataclasses.replace(op, **dict.fromkeys(halves, DType.float32)) if halves else op
+
+
+def _origin(value: Value) -> tuple[str, ...]:
+    return value.producer.origin if value.producer is not None else ()

@@ -75,9 +75,10 @@ def bounds_of_model(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[s
     """The same for a model file read with these input shapes. Raises what reading raises."""
     from flaot.frontend import read
     from flaot.ir import op as ops
+    from flaot.ir.widen import widen
     from flaot.kernels.base import load_all
     from flaot.schedule.evaluate import evaluate
 
     ops.load_all()
     load_all()
-    return bounds_of(read(model, shapes=shapes, evaluate=evaluate))
+    return bounds_of(widen(read(model, shapes=shapes, evaluate=evaluate)))

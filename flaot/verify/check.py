@@ -78,16 +78,20 @@ Arrays = dict[str, np.ndarray]
 def _layers(
     result: Result, session: Session, model: str, feeds: Mapping[str, np.ndarray], raw: Mapping[str, Array], bounds: Mapping[str, Bound]
 ) -> tuple[list[Comparison], Arrays, Arrays]:
-    """Intermediates against the model as it is written: without onnxruntime's own optimisations. Returns both sides' data too."""
+    """Intermediates against the model as it is written: without onnxruntime's own optimisations. Half types count as the float32
+    numbers they are, whichever side has them. Returns both sides' data too."""
+    from flaot.ir.widen import HALVES, widened
+
     want = reference(model, raw, [n.name for n in session.plan.names], optimise=False)
+    want = {n: x.astype(np.float32) if x.dtype == np.float16 else x for n, x in want.items()}
     compared, got = [], {}
     for named, data in session.intermediates(feeds):
         if named.name not in want:
             result.not_compared.append(named.name)
             continue
         step = session.plan.step_name(named.step) if named.step < session.step_count else ("", "", "", ())
-        got[named.name] = data
-        compared.append(compare(named.name, data, want[named.name], bounds.get(named.name, Bound()), step[2], step[3]))
+        got[named.name] = widened(data, named.view.dtype) if named.view.dtype in HALVES else data
+        compared.append(compare(named.name, got[named.name], want[named.name], bounds.get(named.name, Bound()), step[2], step[3]))
     return compared, got, want
 
 

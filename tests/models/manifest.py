@@ -36,9 +36,9 @@ class Model:
 
     @property
     def supported(self) -> bool:
-        """float32, no control flow, no ai.onnx.ml operators: what the spine promises."""
+        """float32 or float16, no control flow, no ai.onnx.ml operators: what the spine promises."""
         foreign = any("::" in op for op in self.row["ops"])
-        return self.row["set"] == "open" and self.row["quant"] == "float32" and not self.row["control_flow"] and not foreign
+        return self.row["set"] == "open" and self.row["quant"] in ("float32", "float16") and not self.row["control_flow"] and not foreign
 
     @property
     def shapes(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from flaot.ir.op import reads
+from flaot.ir.ops.cast import cast
 from flaot.ir.ops.matmul import MatMul
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.transpose import Transpose
@@ -22,11 +23,11 @@ def read(r: NodeReader) -> None:
         r.fail(f"theta {theta.type} for size {size}; [N, 2, 3] for N, C, H, W or [N, 3, 4] for N, C, D, H, W is expected")
     if math.prod(size[2:]) * (n + 1) > MAX_ELEMENTS:
         r.unsupported(f"AffineGrid of size {size}; it has more than {MAX_ELEMENTS} elements")
-    if theta.type.dtype is not DType.float32:
-        r.unsupported(f"AffineGrid of {theta.type.dtype.name}; float32 is supported")
+    if theta.type.dtype is DType.float64:
+        r.unsupported("AffineGrid of float64; the other float types are supported")
     grid = r.literal(upright(size[2:], r.int("align_corners", 0) != 0))
-    maps = r.emit(Transpose((0, 2, 1)), [theta])
-    r.result(r.emit(Reshape((size[0], *size[2:], n)), [r.emit(MatMul(), [grid, maps])]))
+    maps = r.emit(Transpose((0, 2, 1)), [cast(r, theta, DType.float32)])
+    r.result(cast(r, r.emit(Reshape((size[0], *size[2:], n)), [r.emit(MatMul(), [grid, maps])]), theta.type.dtype))
 
 
 def upright(sizes: list[int], align_corners: bool) -> np.ndarray:

@@ -71,16 +71,16 @@ def read(r: NodeReader) -> None:
     labels = len(set("".join(op.operands)))
     if labels > MAX_RANK:
         r.unsupported(f"Einsum over {labels} labels; at most {MAX_RANK} are supported")
-    if inputs[0].type.dtype not in (DType.float32, DType.float64, DType.int32, DType.int64):
+    if not inputs[0].type.dtype.is_float and inputs[0].type.dtype not in (DType.int32, DType.int64):
         r.unsupported(f"Einsum of {inputs[0].type.dtype.name}")
     product = _as_matmul(r, op, inputs)
     r.result(product if product is not None else r.emit(op, inputs))
 
 
 def _as_matmul(r: NodeReader, op: Einsum, inputs: Sequence[Value]) -> Value | None:
-    """The product of two float32 operands as transpositions around one MatMul; None where a label repeats, broadcasts or is summed
+    """The product of two float operands as transpositions around one MatMul; None where a label repeats, broadcasts or is summed
     within one operand."""
-    if len(inputs) != 2 or inputs[0].type.dtype is not DType.float32:
+    if len(inputs) != 2 or inputs[0].type.dtype not in (DType.float32, DType.float16, DType.bfloat16):
         return None
     (a, b), sizes = op.operands, op.sizes([v.type for v in inputs])
     op.infer([v.type for v in inputs])

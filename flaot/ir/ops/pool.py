@@ -51,8 +51,7 @@ class MaxPool(_Pool):
 
     def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
         (y,) = super().infer(inputs)
-        allowed = (DType.float32, DType.float16, DType.float64, DType.int8, DType.uint8)
-        require(y.dtype in allowed, f"MaxPool of {y.dtype.name}; it takes floats, int8 and uint8")
+        require(y.dtype.is_float or y.dtype in (DType.int8, DType.uint8), f"MaxPool of {y.dtype.name}; it takes floats, int8 and uint8")
         return (y, y.with_dtype(DType.int64)) if self.indices else (y,)
 
 

@@ -25,6 +25,7 @@ ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
 }  # fmt: skip
 """Default alpha and beta; None where the function has no such parameter."""
 
+FLOATS = (DType.float32, DType.float16, DType.bfloat16)
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
@@ -52,7 +53,7 @@ class _Recurrent(Op):
     def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
         x, w, r = inputs[:3]
         assert x is not None and w is not None and r is not None
-        require(x.dtype is DType.float32, f"{self.name} of {x.dtype.name}; it takes float32")
+        require(x.dtype in FLOATS, f"{self.name} of {x.dtype.name}; it takes float32, float16 and bfloat16")
         require(self.direction in DIRECTIONS, f"direction '{self.direction}'; allowed are {', '.join(DIRECTIONS)}")
         require(x.rank == 3, f"input of rank {x.rank}; it must be 3")
         d, h, g, (t, n) = self.directions, self.hidden, self.gates, x.shape[:2]
@@ -62,7 +63,7 @@ class _Recurrent(Op):
         wanted = [("weights W", (d, g * h, x.shape[2])), ("weights R", (d, g * h, h)), ("bias B", (d, 2 * g * h)), ("lengths", (n,))]
         wanted += [("initial state", state)] * self.states + [("peepholes P", (d, 3 * h))] * (self.states - 1)
         for (what, shape), given in zip(wanted, inputs[1:], strict=True):
-            want = TensorType(DType.int32 if what == "lengths" else DType.float32, shape)
+            want = TensorType(DType.int32 if what == "lengths" else x.dtype, shape)
             require(given is None or given == want, f"{what} of type {given}; it must be {want}")
         y = (n, t, d, h) if self.batch_first else (t, d, n, h)
         return (x.with_shape(y), *[x.with_shape(state)] * self.states)

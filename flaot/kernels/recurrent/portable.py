@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.recurrent import ACTIVATIONS, GRU, LSTM, RNN, _Recurrent
-from flaot.kernels.base import Builder, Implementation, Kernel, Param
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, float32_only
 from flaot.plan.program import View
 
 RECURRENT = Kernel(
@@ -35,6 +35,9 @@ class Portable(Implementation):
     """Every option, any strides."""
 
     op = _Recurrent
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        return float32_only(node)
 
     def lower(self, node: Node, b: Builder) -> None:
         op = node.op

@@ -9,7 +9,7 @@ import numpy as np
 from flaot.ir.graph import Node
 from flaot.ir.ops.recurrent import GRU, LSTM, RNN, _Recurrent
 from flaot.ir.types import DType
-from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param
+from flaot.kernels.base import LANES, Builder, CpuChip, Implementation, Kernel, Param, float32_only
 from flaot.kernels.matmul.gemm import emit_gemm
 from flaot.kernels.recurrent.portable import time_major
 
@@ -79,6 +79,8 @@ class FusedSteps(Implementation):
     def reject(self, node: Node, chip: CpuChip) -> str | None:
         op = node.op
         assert isinstance(op, _Recurrent)
+        if float32_only(node):
+            return float32_only(node)
         names = [a[0] for a in op.activations]
         usual = names == list(op.defaults) * op.directions or (isinstance(op, RNN) and set(names) == {"Relu"})
         if not usual or op.clip > 0 or getattr(op, "input_forget", False):

@@ -12,6 +12,7 @@ from flaot.ir.op import Op
 from flaot.ir.ops.arithmetic import Add, Div, Max, Min, Mul, Sub
 from flaot.rewrite import Miss
 from flaot.rules.build import reshaped, transposed
+from flaot.rules.match import operand
 
 Operand = Value | float
 
