@@ -282,6 +282,8 @@ class Patch:
         node = self.graph.add_node(op, inputs, names=names, origin=self.origin if origin is None else origin)
         if self.sources:
             node.place, node.group = self.sources[-1].place, self.sources[-1].group
+            for value in node.outputs if node.place.dtype is not DType.float32 else ():
+                value.stored = node.place.dtype if value.type.dtype is DType.float32 else None
         self._new.append(node)
         return node.outputs[0]
 

@@ -106,8 +106,8 @@ class _Writer:
         record["dtype"], record["rank"], record["space"] = view.dtype, rank, view.buffer.space
         if view.buffer.space in (Space.input, Space.output, Space.device):
             record["port"] = view.buffer.index
-        if view.buffer.space is Space.device or (view.buffer.space is Space.constant and view.buffer.index):
-            record["window"] = view.offset
+        if view.buffer.space in (Space.device, Space.constant) and view.buffer.index:
+            record["window"] = view.offset if view.offset % self.program.chips[view.buffer.index - 1].alignment else 0
         record["offset"] = self.place(view.buffer) + view.offset
         record["dims"][0, :rank], record["strides"][0, :rank] = view.dims, normal_strides(view.dims, view.strides)
         return self.tensors.setdefault(record.tobytes(), len(self.tensors))

@@ -10,7 +10,7 @@ from flaot.runtime.capi import functions
 from flaot.runtime.native import status_text
 
 TENSOR, STEP, KERNEL, PARAMS, PORT = 0x107, 0x108, 0x109, 0x10A, 0x10B
-CHIP, ADDRESS = 0x110, 0x111
+CHIP, ADDRESS = 0x10F, 0x110
 DEVICE_ISA = 0x200
 
 

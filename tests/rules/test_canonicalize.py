@@ -213,6 +213,10 @@ F = np.float32
             ["Exp", "Add", "Mul"],
         ),
         ("(float[2,3] x) => (float[2,3] y, float[2,3] z)", "y = Softmax<axis=0>(x) z = Softmax<axis=1>(x)", {}, ["Softmax", "Softmax"]),
+        # means
+        ("(float[2,4] x) => (float[2] y)", "a = ReduceSum<keepdims=0>(x, r) y = Mul(a, k)", {"r": np.int64([1]), "k": F(0.25)}, ["ReduceMean"]),
+        ("(float[2,3] x) => (float[2,1] y)", "a = ReduceSum(x, r) y = Div(a, k)", {"r": np.int64([1]), "k": F([3])}, ["ReduceMean"]),
+        ("(float[2,3] x) => (float[2,1] y)", "a = ReduceSum(x, r) y = Div(a, k)", {"r": np.int64([1]), "k": F([4])}, ["ReduceSum", "Div"]),
         # constants
         ("(float[2,3] x) => (float[2,3] y)", "a = Exp(k) b = Add(a, k) y = Mul(x, b)", {"k": (3,)}, ["Mul"]),
         ("(float[2,3] x, float[1,3] z) => (float[2,3] y)", "a = Expand(z, k) y = Mul(x, a)", {"k": np.int64([2, 3])}, ["Mul"]),

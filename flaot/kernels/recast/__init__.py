@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flaot.ir.graph import HOST, Node
+from flaot.ir.ops.cast import Cast
 from flaot.ir.ops.transfer import Recast
-from flaot.ir.types import Rounding
-from flaot.kernels.base import Builder, Implementation, Kernel, Param, Storage
+from flaot.ir.types import DType, Rounding
+from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.common.strides import collapse
+from flaot.plan.program import View
 
 RECAST = Kernel("recast", params=(Param("rounding"), Param("flush")), enums={"rounding": Rounding})
 """``flush`` is 1 where results below the smallest normal number become zero."""
+FLOATS = (DType.float16, DType.bfloat16, DType.float32)
 PARALLEL = 50_000
 """Elements from which splitting over threads pays."""
+
+
+class NarrowCastWay(Implementation):
+    """A Cast between floating-point types on a chip that stores both alike, which is no work."""
+
+    op = Cast
+
+    def reject(self, node: Node, chip: CpuChip) -> str | None:
+        floats = all(v is not None and v.type.dtype in FLOATS for v in (*node.inputs, *node.outputs))
+        return None if floats and node.place != HOST else "it is a cast between element types that are stored differently"
+
+    def storage(self, node: Node) -> Storage:
+        return Storage.either
+
+    def cost(self, node: Node, chip: CpuChip) -> float:
+        return 0.0
+
+    def alias(self, node: Node, inputs: Sequence[View | None]) -> Sequence[View] | None:
+        x, y = inputs[0], node.outputs[0].stored_type.dtype
+        return [x] if x is not None and x.dtype is y else None
+
+    def lower(self, node: Node, b: Builder) -> None:
+        b.copy(b.view(node.inputs[0]), b.view(node.outputs[0]))
 
 
 class RecastWay(Implementation):
