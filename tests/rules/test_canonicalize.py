@@ -14,6 +14,7 @@ CHANNELS = "(float[1,4,5,5] x) => (float[1,6,5,5] y)"
 PAD1 = "pads=[1,1,1,1]"
 BN = {"s": (6,), "b": (6,), "m": (6,), "v": np.float32([0.5, 1, 2, 3, 0.1, 0])}
 F = np.float32
+ONE = np.int64([1])
 
 
 @pytest.mark.parametrize(
@@ -214,9 +215,9 @@ F = np.float32
         ),
         ("(float[2,3] x) => (float[2,3] y, float[2,3] z)", "y = Softmax<axis=0>(x) z = Softmax<axis=1>(x)", {}, ["Softmax", "Softmax"]),
         # means
-        ("(float[2,4] x) => (float[2] y)", "a = ReduceSum<keepdims=0>(x, r) y = Mul(a, k)", {"r": np.int64([1]), "k": F(0.25)}, ["ReduceMean"]),
-        ("(float[2,3] x) => (float[2,1] y)", "a = ReduceSum(x, r) y = Div(a, k)", {"r": np.int64([1]), "k": F([3])}, ["ReduceMean"]),
-        ("(float[2,3] x) => (float[2,1] y)", "a = ReduceSum(x, r) y = Div(a, k)", {"r": np.int64([1]), "k": F([4])}, ["ReduceSum", "Div"]),
+        ("(float[2,4] x) => (float[2] y)", "a = ReduceSum<keepdims=0>(x, r) y = Mul(a, k)", {"r": ONE, "k": F(0.25)}, ["ReduceMean"]),
+        ("(float[2,3] x) => (float[2,1] y)", "a = ReduceSum(x, r) y = Div(a, k)", {"r": ONE, "k": F([3])}, ["ReduceMean"]),
+        ("(float[2,3] x) => (float[2,1] y)", "a = ReduceSum(x, r) y = Div(a, k)", {"r": ONE, "k": F([4])}, ["ReduceSum", "Mul"]),
         # constants
         ("(float[2,3] x) => (float[2,3] y)", "a = Exp(k) b = Add(a, k) y = Mul(x, b)", {"k": (3,)}, ["Mul"]),
         ("(float[2,3] x, float[1,3] z) => (float[2,3] y)", "a = Expand(z, k) y = Mul(x, a)", {"k": np.int64([2, 3])}, ["Mul"]),
