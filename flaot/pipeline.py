@@ -25,8 +25,10 @@ from flaot.ir import op as ops
 from flaot.ir import spec
 from flaot.ir.graph import Graph
 from flaot.ir.widen import widen
+from flaot.mapping.describe import verdict_rows
 from flaot.mapping.mapper import Mapper
-from flaot.mapping.policy import Policy
+from flaot.mapping.policy import Policy, policy_of
+from flaot.mapping.ports import feed_as
 from flaot.mapping.record import Inserted, Record
 from flaot.plan.program import Program
 from flaot.plan.write import plan_digest, write_plan
@@ -96,6 +98,7 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
     hcd = chip if isinstance(chip, Hcd) else load_hcd(chip)
     ops.load_all()
     kernels.load_all()
+    feed_as(graph, options.input_layouts, hcd)
     mapper = Mapper(hcd, options.precision, options.policy)
     for stage in STAGES[STAGES.index(after) + 1 :]:
         match stage:
@@ -120,6 +123,17 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
     mapper.complete(graph, program)
     plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(devices.host))
     return Compiled(plan, program, graph, mapper.record, _report(plan, program, mapper.record))
+
+
+def query_model(model: Any, chip: Hcd | str | Path, options: Options | None = None) -> list[dict[str, Any]]:
+    """What a chip would do with every node of a model: rows of node, operator, verdict, device, unit, dtype, reason, origin."""
+    options = options if options is not None else Options()
+    hcd = chip if isinstance(chip, Hcd) else load_hcd(chip)
+    graph = read_model(model, options)
+    canonicalize(graph)
+    recognise(graph)
+    policy = options.policy if options.policy is not None else policy_of(hcd)
+    return verdict_rows(graph, hcd, policy, options.precision)
 
 
 def _passed(stage: str, graph: Graph, options: Options) -> None:

@@ -14,6 +14,8 @@ COMMANDS = {
     "compile": "Compile an ONNX model into a plan for a chip.",
     "run": "Run a plan on inputs and show or save its outputs.",
     "verify": "Compare a plan with onnxruntime on the same inputs.",
+    "query": "Say what a chip can run of an operator or a model, and why not.",
+    "ops": "Show how chips run every operator.",
     "inspect": "Show what a plan holds, without its model.",
     "hcd": "List, show and validate hardware descriptors.",
     "completion": "Say how to switch on tab completion.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from flaot.cli import console, progress
+from flaot.cli.mapping import LEVELS, layouts, mapping_options, policy
 from flaot.cli.options import CHIP, FILE, json_option, shapes
 from flaot.errors import FlaotError, ProblemList, UsageError, printable
 from flaot.files import check_output, write_file
@@ -21,6 +23,9 @@ Examples:
   flaot compile model.onnx --shape x=1,3,224,224 --shape batch=1
   flaot compile model.onnx --dump after=fuse:fused.txt
   flaot compile fused.txt --from fuse -o m.flp           goes on from a dump
+  flaot compile model.onnx --hcd npu_v3 --fallback error --explain decisions.json
+  flaot compile model.onnx --hcd npu_v3 --route Softmax=host --route '/encoder/3/*=host' -v
+  flaot compile model.onnx --hcd npu_v3 --allow-expand Attention
   flaot compile model.onnx --json | jq .memory.arena_bytes"""
 
 
@@ -29,7 +34,11 @@ Examples:
 @click.option("--hcd", type=CHIP, default="host", show_default=True, metavar="NAME|FILE", help="Chip to compile for; see 'flaot hcd list'.")
 @click.option("-o", "--output", type=FILE, metavar="PLAN", help="Plan to write; without it MODEL's name with .flp in this folder.")
 @click.option("--shape", multiple=True, metavar="NAME=SIZES", help="Bind an input's shape or a symbol; repeatable.")
-@click.option("--precision", type=click.Choice(["default", "high"]), default="default", help="'high' turns approximating kernels off.")
+@mapping_options
+@click.option("--fusion-level", type=click.Choice(LEVELS), default="balanced", show_default=True, help="Fusions of the chip to use.")
+@click.option("--input-layout", multiple=True, metavar="NAME=LAYOUT", help="Feed an input in this order, such as x=NHWC; repeatable.")
+@click.option("--explain", type=FILE, metavar="FILE.json", help="Write the record of every decision.")
+@click.option("-v", "--verbose", is_flag=True, help="Print one line per mapped node.")
 @click.option("--from", "after", metavar="STAGE", help="MODEL is not ONNX but a dump written after this stage; go on from there.")
 @click.option("--dump", multiple=True, metavar="after=STAGE[:FILE]", help="Write the graph after a stage as text; repeatable.")
 @json_option
@@ -38,10 +47,14 @@ def command(
     hcd: str,
     output: str | None,
     shape: tuple[str, ...],
-    precision: str,
+    fusion_level: str,
+    input_layout: tuple[str, ...],
+    explain: str | None,
+    verbose: bool,
     after: str | None,
     dump: tuple[str, ...],
     as_json: bool,
+    **mapping: Any,
 ) -> None:
     """Compile MODEL (an ONNX file) into a plan that 'flaot run' replays."""
     begin = time.perf_counter()
@@ -49,6 +62,8 @@ def command(
     if output is None and target == Path(model).name:
         raise UsageError(f"{printable(model, 200)} is a plan by its name; compile takes an ONNX model (or name the plan to write with -o)")
     check_output(target, [model])
+    if explain is not None and check_output(explain, [model]) == os.path.realpath(target):
+        raise UsageError(f"--explain {printable(explain)}: the plan goes to that file")
     bindings = shapes(shape)
     dumps = _dumps(dump, model, target, as_json)
 
@@ -66,14 +81,31 @@ def command(
             begin_part(names[names.index(stage) + 1])
 
         begin_part(names[0])
-        options = Options(shapes=bindings, precision=precision, observe=observe)
+        options = Options(
+            bindings, mapping["precision"], policy(chip, mapping), LEVELS.index(fusion_level), layouts(input_layout), observe
+        )
         try:
             compiled = compile_model(model, chip, options) if after is None else _go_on(model, chip, options, after)
         except FlaotError as e:
             raise _located(e, printable(model, 300)) from e.__cause__
     write_file(target, compiled.plan)
+    if explain is not None:
+        write_file(explain, json.dumps(compiled.record.to_json(), indent=1).encode())
     document = {"plan": target, "chip": chip.name, "seconds": round(time.perf_counter() - begin, 3), **compiled.report}
-    console.document(document) if as_json else _show(model, document)
+    if as_json:
+        console.document(document)
+        return
+    _show(model, document)
+    on_chip = chip.full.chip.device_type != "cpu"
+    for line in (*(compiled.record.summary_lines() if on_chip else ()), *(map(mapped_line, compiled.record.decisions) if verbose else ())):
+        console.out(f"  {line}")
+
+
+def mapped_line(d: Any) -> str:
+    """``/conv1 Conv -> conv_f32, float16 NHWC, on NPU-V3.fp16``."""
+    name = printable(d.node[0] if d.node else "")
+    form = " ".join(x for x in (d.dtype, d.layout) if x)
+    return f"{name} {d.op} -> {d.step}, {form}, {d.verdict} on {d.device}{f'.{d.unit}' if d.unit else ''}"
 
 
 def _located(e: FlaotError, model: str) -> FlaotError:

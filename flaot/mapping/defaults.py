@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flaot.ir.op import OPS
 from flaot.ir.ops.elementwise import _Elementwise
+from flaot.ir.types import DType
 
 MOVEMENT = ("Concat", "Expand", "Pad", "Reshape", "Slice", "Split", "Transpose")
 """Ops that compute nothing: any element type the chip carries."""
@@ -24,8 +25,9 @@ NOT_ELEMENTWISE = ("DequantizeLinear", "QuantizeLinear")
 
 
 def elementwise() -> tuple[str, ...]:
-    """Ops that work element by element."""
-    return tuple(sorted(n for n, op in OPS.items() if issubclass(op, _Elementwise) and n not in NOT_ELEMENTWISE))
+    """Ops that work element by element on floating point."""
+    found = [n for n, op in OPS.items() if issubclass(op, _Elementwise) and DType.float32 in op.dtypes and n not in NOT_ELEMENTWISE]
+    return tuple(sorted(found))
 
 
 def default_operators(kind: str) -> frozenset[str] | None:

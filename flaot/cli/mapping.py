@@ -1,0 +1,66 @@
+"""Options about where a model's nodes may go, shared by compile and query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from flaot.cli.options import FILE
+from flaot.cli.pairs import pairs
+from flaot.files import read_file
+
+if TYPE_CHECKING:
+    from flaot.hcd import Hcd
+    from flaot.mapping.policy import Policy
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LEVELS = ("none", "conservative", "balanced", "aggressive")
+"""Names of fusion levels 0 to 3."""
+
+MAX_ROUTES = 1 << 20
+"""Bytes of a file of routes."""
+
+FALLBACK = (
+    "What the host may run when the chip cannot: nothing, all but what breaks a limit (and say so), everything. "
+    "The descriptor's policy by default, else warn."
+)
+ROUTE = "Send an operator or node to a device, such as Softmax=host or '/enc*/Gelu=npu_v3'; repeatable."
+EXPAND = "Compute an operator by simpler ones although the chip has a unit that refuses it; repeatable."
+PRECISION = "'high' keeps the model's element type with float32 sums and no approximating kernels, or fails."
+
+_OPTIONS = (
+    click.option("--fallback", type=click.Choice(["error", "warn", "allow"]), help=FALLBACK),
+    click.option("--route", "route", multiple=True, metavar="WHAT=DEVICE", help=ROUTE),
+    click.option("--routes", type=FILE, metavar="FILE", help="A YAML mapping of such routes."),
+    click.option("--prefer", default="", metavar="DEVICE", help="Place nodes on this device wherever they can run there."),
+    click.option("--exclude", multiple=True, metavar="DEVICE", help="Place no node on this device; repeatable."),
+    click.option("--allow-expand", multiple=True, metavar="OP", help=EXPAND),
+    click.option("--precision", type=click.Choice(["default", "high"]), default="default", help=PRECISION),
+)
+
+
+def mapping_options(fn: F) -> F:
+    """``--fallback``, ``--route``, ``--routes``, ``--prefer``, ``--exclude``, ``--allow-expand`` and ``--precision``."""
+    for option in reversed(_OPTIONS):
+        fn = option(fn)
+    return fn
+
+
+def policy(chip: Hcd, given: dict[str, Any]) -> Policy:
+    """The policy these options ask for. Raises UsageError, HcdError for the file of routes, FileSystemError."""
+    from flaot.mapping.policy import policy_of
+
+    file = given["routes"]
+    content = (read_file(file, "a file of routes", MAX_ROUTES), file) if file is not None else None
+    return policy_of(
+        chip, fallback=given["fallback"], routes=given["route"], route_file=content, prefer=given["prefer"], exclude=given["exclude"],
+        allow_expand=given["allow_expand"],
+    )
+
+
+def layouts(given: tuple[str, ...]) -> dict[str, str]:
+    """``--input-layout x=NHWC``. Raises UsageError."""
+    return pairs("--input-layout", given, "NAME=LAYOUT, such as x=NHWC")

@@ -1,0 +1,225 @@
+"""What a chip says about operators: for people (``flaot query``, ``flaot ops``) and for the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flaot.hcd import Hcd
+from flaot.hcd.operators import Operator, Predicate
+from flaot.hcd.rules import kind_of
+from flaot.ir.graph import Graph
+from flaot.ir.op import OPS, Op
+from flaot.ir.ops.compare import _Comparison
+from flaot.ir.ops.functions import _Test
+from flaot.ir.types import DType
+from flaot.kernels.base import IMPLEMENTATIONS
+from flaot.mapping.capability import Capability
+from flaot.mapping.defaults import default_operators
+from flaot.mapping.legalize import legalize
+from flaot.mapping.names import ALIASES, READ_AS, known_operators
+from flaot.mapping.orders import ChipLayouts
+from flaot.mapping.policy import Policy
+from flaot.rules.expand import expandable
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing a chip says about an operator, and the line it says it in."""
+
+    name: str
+    value: str
+    origin: str = ""
+
+
+@dataclass
+class Described:
+    """How a chip runs an operator: "native on fp16", "expanded", "on the host" or "read as Reshape", and what limits it."""
+
+    verdict: str
+    units: tuple[str, ...] = ()
+    facts: list[Fact] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        width = max((len(f.name) for f in self.facts), default=0)
+        return [f"{f.name.ljust(width)}  {f.value}{f' ({f.origin})' if f.origin else ''}" for f in self.facts]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "units": list(self.units), "facts": [f.__dict__ for f in self.facts]}
+
+
+def ops_named(name: str) -> list[type[Op]]:
+    """IR ops an ONNX operator may become."""
+    names = [name, *(n for n, onnx in ALIASES.items() if onnx == name and not n.startswith("Fused"))]
+    return [OPS[n] for n in dict.fromkeys(names) if n in OPS]
+
+
+def describe(name: str, hcd: Hcd) -> Described:
+    """What the chip says about an ONNX operator."""
+    found = ops_named(name)
+    if not found:
+        parts = READ_AS.get(name, ())
+        verdict = f"read as {', '.join(parts)}" if parts else "computed when compiling, or read as other operators"
+        return Described(verdict, (), [f for p in parts for f in describe(p, hcd).facts[:3]])
+    if hcd.full.chip.device_type == "cpu":
+        return _on_cpu(found[0], hcd)
+    return _on_chip(name, found, Capability(hcd))
+
+
+def _on_cpu(op: type[Op], hcd: Hcd) -> Described:
+    if any(cls in IMPLEMENTATIONS for cls in op.__mro__):
+        fact = Fact("kernels", "portable and those of its ISA features", hcd.origin("compute_units"))
+        return Described("native on cpu", ("cpu",), [fact])
+    return Described("expanded" if expandable(op) else "no kernel")
+
+
+def _on_chip(name: str, found: Sequence[type[Op]], chip: Capability) -> Described:
+    hcd, table = chip.hcd, chip.hcd.full.operators
+    names = [name, *(op.__name__ for op in found)]
+    entry = next(((n, table[n]) for n in names if table is not None and n in table), None)
+    facts: list[Fact] = []
+    if table is not None and (entry is None or entry[1].supported is False):
+        units: tuple[str, ...] = ()
+        reason = entry[1].reason if entry is not None else None
+        facts.append(Fact("reason", reason or f"{chip.name} does not list {name}", hcd.origin("operators")))
+    else:
+        units = _units(chip, found, entry[1] if entry is not None else None)
+        if not units:
+            facts.append(Fact("reason", f"no unit of {chip.name} runs {name}", hcd.origin("compute_units")))
+        elif issubclass(found[0], _Comparison | _Test) and DType.bool not in chip.dtypes:
+            units = ()
+            facts.append(Fact("reason", f"its results are bool, which {chip.name} does not list", hcd.origin("tensor", "supported_dtypes")))
+    if units:
+        facts += _unit_facts(chip, units)
+        if entry is not None:
+            facts += _entry_facts(hcd, *entry)
+        facts += _limits(chip, name)
+        return Described(f"native on {', '.join(units)}", units, facts)
+    verdict = "expanded into simpler operators" if any(map(expandable, found)) else "on the host"
+    return Described(verdict, (), facts)
+
+
+def _units(chip: Capability, found: Sequence[type[Op]], entry: Operator | None) -> tuple[str, ...]:
+    if entry is not None and entry.units is not None:
+        return tuple(u for u in entry.units if u in chip.units)
+    names = {op.__name__ for op in found}
+    fitting = []
+    for unit, stated in chip.units.items():
+        kind = kind_of(unit, stated)
+        listed = default_operators(kind)
+        if listed is None or names & listed or (entry is not None and kind != "attention" and "Attention" not in names):
+            fitting.append(unit)
+    return tuple(fitting)
+
+
+def _unit_facts(chip: Capability, units: Sequence[str]) -> list[Fact]:
+    hcd, layouts, facts = chip.hcd, ChipLayouts(chip.hcd), []
+    for unit in units:
+        stated = chip.units[unit]
+        kinds = [f"{d.name}{' (emulated)' if emulated else ''}" for d, emulated in chip.floats_of(unit)]
+        kind = kind_of(unit, stated)
+        dtypes = kinds or [d.name for d in chip.dtypes if not d.is_float and d.name.startswith(kind)]
+        facts.append(Fact(f"{unit} dtypes", ", ".join(dtypes) or "none", hcd.origin("tensor", "supported_dtypes")))
+        if kind != "attention":
+            facts.append(Fact(f"{unit} layouts", ", ".join(layouts.by_unit[unit]), layouts.origin(unit)))
+        if stated.supported_heads is not None:
+            heads = ", ".join(map(str, stated.supported_heads))
+            facts.append(Fact(f"{unit} heads", heads, hcd.origin("compute_units", unit, "supported_heads")))
+        if stated.max_sequence_length is not None:
+            origin = hcd.origin("compute_units", unit, "max_sequence_length")
+            facts.append(Fact(f"{unit} max_sequence_length", str(stated.max_sequence_length), origin))
+    return facts
+
+
+def _entry_facts(hcd: Hcd, name: str, entry: Operator) -> list[Fact]:
+    facts = []
+    for key in ("layouts_in", "layouts_out", "min_rank", "max_rank", "in_place", "precision", "reason"):
+        value = getattr(entry, key)
+        if value is not None:
+            shown = ", ".join(value) if isinstance(value, tuple) else str(value)
+            facts.append(Fact(key, shown, hcd.origin("operators", name, key)))
+    for i, combination in enumerate(entry.dtypes or ()):
+        shown = f"{', '.join(combination.inputs)} -> {', '.join(combination.outputs)}"
+        facts.append(Fact("element types", shown, hcd.origin("operators", name, "dtypes", i)))
+    return facts + [Fact("requires", sentence(p), hcd.origin("operators", name, "requires", i)) for i, p in enumerate(entry.requires or ())]
+
+
+def sentence(p: Predicate) -> str:
+    """A condition in words: ``kernel_shape at most 7``."""
+    parts = []
+    for condition in (p, p.when):
+        if condition is None:
+            continue
+        words = [condition.attribute or f"input {condition.input}"]
+        words += [f"at least {condition.at_least:g}"] if condition.at_least is not None else []
+        words += [f"at most {condition.at_most:g}"] if condition.at_most is not None else []
+        words += [f"one of {', '.join(map(str, condition.one_of))}"] if condition.one_of is not None else []
+        words += [f"a multiple of {condition.multiple_of}"] if condition.multiple_of is not None else []
+        words += [f"a product of at most {condition.max_product}"] if condition.max_product is not None else []
+        words += ["constant" if condition.constant else "not constant"] if condition.constant is not None else []
+        parts.append(" ".join(words))
+    return " when ".join(parts) + (f": {p.reason}" if p.reason else "")
+
+
+def _limits(chip: Capability, name: str) -> list[Fact]:
+    hcd, limits = chip.hcd, chip.constraints
+    rows = [("max_rank", chip.tensor.max_rank, "tensor"), ("max_batch_size", limits.max_batch_size, "constraints")]
+    if name != "Attention":
+        rows.append(("max_sequence_length", limits.max_sequence_length, "constraints"))
+    rows.append(("memory_alignment_bytes", limits.memory_alignment_bytes, "constraints"))
+    return [Fact(key, str(value), hcd.origin(group, key)) for key, value, group in rows if value is not None]
+
+
+def verdict_rows(graph: Graph, hcd: Hcd, policy: Policy, precision: str = "default") -> list[dict[str, Any]]:
+    """One row per node of a recognised graph, which is legalized: node, operator, verdict, device, unit, dtype, reason and origin. Refused
+    nodes are rows."""
+    if hcd.full.chip.device_type == "cpu":
+        return [_row(n.origin, n.op.name, "native", "host", "", _dtype(n), "", "") for n in graph.nodes()]
+    verdicts = legalize(graph, Capability(hcd, precision), policy, refuse=False)
+    rows = []
+    for node in graph.nodes():
+        v = verdicts[node.id]
+        first = v.options[0].place if v.options else None
+        dtype = first.dtype.name if first is not None and first.dtype is not DType.float32 else _dtype(node)
+        note = v.answer.note(first) if first is not None and v.answer.options else ""
+        where = (first.device, first.unit) if first is not None else ("", "")
+        rows.append(_row(node.origin, v.op, v.kind, *where, dtype, v.reason or note, v.origin))
+    return rows
+
+
+def _dtype(node: Any) -> str:
+    return str(node.outputs[0].type.dtype.name) if node.outputs else ""
+
+
+def _row(node: tuple[str, ...], op: str, verdict: str, device: str, unit: str, dtype: str, reason: str, origin: str) -> dict[str, Any]:
+    first = {"node": node[0] if node else "", "operator": op, "verdict": verdict}
+    return {**first, "device": device, "unit": unit, "dtype": dtype, "reason": reason, "origin": origin}
+
+
+def table(chips: Sequence[Hcd]) -> list[dict[str, Any]]:
+    """One row per ONNX operator flaot reads: how every chip runs it."""
+    rows = []
+    for name in known_operators():
+        if name in OPS and name not in _onnx_operators():
+            continue
+        held = {}
+        for hcd in chips:
+            d = describe(name, hcd)
+            held[hcd.name] = {"text": d.verdict, "units": list(d.units)}
+        rows.append({"operator": name, "chips": held})
+    return rows
+
+
+def _onnx_operators() -> set[str]:
+    from flaot.ir.op import READERS
+
+    return {n for _, n in READERS}
+
+
+def markdown_table(chips: Sequence[Hcd]) -> str:
+    """The same as a Markdown table."""
+    head = ["operator", *(c.name for c in chips)]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {r['operator']} | {' | '.join(r['chips'][c.name]['text'] for c in chips)} |" for r in table(chips)]
+    return "\n".join(lines) + "\n"
