@@ -13,10 +13,10 @@ from flaot.hcd import Hcd
 from flaot.ir.graph import HOST, Node, Place
 from flaot.ir.types import DType, TensorType
 
-HOST_FLOPS = 8.0
+HOST_FLOPS = 1.0
 """Operations per nanosecond of the host's portable kernels."""
 
-HOST_BYTES = 8.0
+HOST_BYTES = 4.0
 """Bytes per nanosecond of the host's memory."""
 
 LAUNCH = 1000.0

@@ -82,7 +82,8 @@ def _on_chip(name: str, found: Sequence[type[Op]], chip: Capability) -> Describe
     if table is not None and (entry is None or entry[1].supported is False):
         units: tuple[str, ...] = ()
         reason = entry[1].reason if entry is not None else None
-        facts.append(Fact("reason", reason or f"{chip.name} does not list {name}", hcd.origin("operators")))
+        line = hcd.origin("operators", entry[0]) if entry is not None else hcd.origin("operators")
+        facts.append(Fact("reason", reason or f"{chip.name} does not list {name}", line))
     else:
         units = _units(chip, found, entry[1] if entry is not None else None)
         if not units:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from flaot.ir.graph import Node
-from flaot.ir.op import OPS, READERS, Op
+from flaot.ir.op import OPS, READERS, Op, load_all
 from flaot.ir.ops.conv import Conv
 from flaot.ir.ops.conv_transpose import ConvTranspose
 
@@ -15,6 +15,9 @@ ALIASES = {
     "FusedMatMul": "MatMul",
 }
 """IR op -> ONNX operator, where the names differ."""
+
+INTERNAL = frozenset({"FusedConv", "FusedMatMul", "FusedMap", "Recast", "Relayout", "Transfer"})
+"""IR ops that come about while compiling."""
 
 READ_AS = {
     "Flatten": ("Reshape",), "Squeeze": ("Reshape",), "Unsqueeze": ("Reshape",), "GlobalAveragePool": ("AveragePool",),
@@ -51,7 +54,8 @@ def names_of(op: Op) -> tuple[str, ...]:
 
 def known_operators() -> list[str]:
     """Every operator name a descriptor or a command line may use."""
-    return sorted({n for n in OPS if n not in ("FusedConv", "FusedMatMul", "FusedMap")} | set(ALIASES.values()) | {n for _, n in READERS})
+    load_all()
+    return sorted({n for n in OPS if n not in INTERNAL} | set(ALIASES.values()) | {n for _, n in READERS})
 
 
 def attribute_of(node: Node, name: str) -> Any:

@@ -184,7 +184,7 @@ class _Writer:
             start = _round(self.constant_size, alignment)
             for buffer in buffers.values():
                 self.place(buffer)
-            ranges.append((start, max(self.constant_size - start, 0)))
+            ranges.append((start, self.constant_size - start) if buffers else (0, 0))
         return ranges[1:]
 
     def chips(self, ranges: list[tuple[int, int]]) -> bytes:

@@ -44,11 +44,12 @@ def _alike_once(problems: list[FlaotError]) -> list[FlaotError]:
 
 
 def schedule(graph: Graph, devices: Devices, chips: Sequence[Chip] = ()) -> Program:
-    """A validated program for the host and the chips beside it, whose limits ``chips`` states."""
+    """A validated program for the host and the chips beside it, whose limits ``chips`` states and which the program
+    leaves out when no step runs on them."""
     ways = choose_all(graph, devices)
     order = order_nodes(graph, lambda n: is_view(ways[n.id]))
     program = bind(graph, order, ways, devices)
-    program.chips = list(chips)
+    program.chips = list(chips) if any(s.device for s in program.steps) else []
     assign_memory(program)
     validate(program)
     return program
