@@ -81,3 +81,11 @@ def test_softmax_of_what_is_no_number(log: int) -> None:
     x = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 1.0, 3e38, -3e38] * 5, np.float32)
     (y,) = call("softmax_f32", [((40,), (1,), x)], [((40,), (1,), None)], axis=0, log=log)
     assert np.isnan(y).any()
+
+
+@pytest.mark.parametrize("offset", [-(2**31), -1, 2**31 - 1])
+@pytest.mark.parametrize("keys", [0, 5])
+def test_attention_to_keys_out_of_reach(offset: int, keys: int) -> None:
+    q, k = ((1, 2, 3, 4), (0, 12, 4, 1), None), ((1, 1, keys, 4), (0, 0, 4, 1), np.ones(4 * keys, np.float32))
+    common = {"scale": np.nan, "softcap": -1.0, "causal": -7, "offset": offset, "zero_blind": 3}
+    call("attention_f32", [q, k, k], [q], scratch=4 * (keys + 8), **common)

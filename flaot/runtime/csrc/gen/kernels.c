@@ -2,6 +2,7 @@
 #include "flaot/kernel.h"
 
 fl_status fl_arg_check(const fl_call *c);
+fl_status fl_attention_f32_check(const fl_call *c);
 fl_status fl_contract_check(const fl_call *c);
 fl_status fl_conv_dw_f32_check(const fl_call *c);
 fl_status fl_conv_f32_check(const fl_call *c);
@@ -37,6 +38,7 @@ fl_status fl_scatter_nd_check(const fl_call *c);
 fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
+fl_status fl_attention_f32_generic(const fl_call *c);
 fl_status fl_contract_generic(const fl_call *c);
 fl_status fl_conv_dw_f32_avx2(const fl_call *c);
 fl_status fl_conv_dw_f32_avx512(const fl_call *c);
@@ -122,6 +124,7 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x22bc4b1fu, FL_ISA_AVX2, fl_conv_gemm_s8_check, fl_conv_gemm_s8_avx2, "conv_gemm_s8.avx2"},
 #endif
+  {0x23569b56u, 0, fl_attention_f32_check, fl_attention_f32_generic, "attention_f32.generic"},
   {0x24461508u, 0, fl_contract_check, fl_contract_generic, "contract.generic"},
 #ifdef FLAOT_AVX512
   {0x27469f8eu, FL_ISA_AVX512, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},

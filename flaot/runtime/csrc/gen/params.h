@@ -9,6 +9,14 @@ typedef struct fl_arg_params {
   int32_t last;
 } fl_arg_params;
 
+typedef struct fl_attention_f32_params {
+  float scale;
+  float softcap;
+  int32_t causal;
+  int32_t offset;
+  int32_t zero_blind;
+} fl_attention_f32_params;
+
 typedef struct fl_conv_dw_f32_params {
   int32_t vl;
   int32_t ksize[2];
