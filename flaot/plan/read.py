@@ -310,8 +310,13 @@ class Plan:
         return [Frozen(self.string(r["name"]), self._type(r), r["digest"].tobytes()) for r in self.section(Section.frozen)]
 
     def program(self) -> Program:
-        """The program the plan was written from, with one buffer for all constants and one for the arena."""
+        """The program the plan was written from, with one buffer for all constants of the host and one for its arena."""
         inputs, outputs = (
             [Port(self.string(r["name"]), self.view(r["tensor"])) for r in self.section(s)] for s in (Section.inputs, Section.outputs)
         )
-        return Program(inputs, outputs, self.steps, self.names, self.arena_bytes, self.lower_bound, self.alignment, self.frozen, self.chips)
+        steps, names = self.steps, self.names
+        if self.chips:
+            from flaot.plan.apart import told_apart
+
+            steps, names = told_apart(self)
+        return Program(inputs, outputs, steps, names, self.arena_bytes, self.lower_bound, self.alignment, self.frozen, self.chips)

@@ -13,6 +13,7 @@
 #include "gen/plan.h"
 #include "port/host/host.h"
 
+extern const fl_adapter fl_npu_sim;
 void __sanitizer_set_death_callback(void (*callback)(void));
 
 enum { LARGEST_ARENA = 1 << 22, MOST_ELEMENTS = 50000, SECONDS = 20, RECORDS = 1500 };
@@ -45,6 +46,10 @@ static int small_enough(const fl_plan *plan) {
   if (fl_arena_bytes(plan, 1) > LARGEST_ARENA) return 0;
   for (size_t i = 0; i < plan->tensor_count; i++)
     if (fl_elements(&plan->tensors[i]) > MOST_ELEMENTS) return 0;
+  for (size_t i = 0; i < plan->chip_count; i++)
+    if (plan->chips[i].arena > LARGEST_ARENA) return 0;
+  for (size_t i = 0; i < plan->step_count; i++)
+    if (plan->steps[i].scratch_size > LARGEST_ARENA) return 0;
   return 1;
 }
 
@@ -70,10 +75,13 @@ static fl_status run(const fl_plan *plan) {
   void *arena = exact(plan->alignment, need, 0xff), **ports = calloc(count + 1, sizeof *ports);
   fl_context context;
   if (fl_context_init(&context, plan, arena, need, NULL) != FL_OK) abort();
+  for (uint32_t i = 1; i <= plan->chip_count; i++)
+    if (fl_attach(&context, i, &fl_npu_sim) != FL_OK) abort();
   set_ports(&context, plan, ports);
   alarm(SECONDS);
   fl_status status = fl_run(&context);
   alarm(0);
+  fl_detach(&context);
   for (size_t i = 0; i < count; i++) free(ports[i]);
   free(ports), free(arena);
   return status;

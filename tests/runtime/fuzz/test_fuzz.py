@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from flaot.pipeline import compile_model
+from flaot.plan.program import Program
+from tests.plan.devices import conv_on_chip
 from tests.plan.programs import plan_of, softmax_of_constant, two_softmaxes
 from tests.runtime.fuzz.models import convolutions, sequences
 
@@ -45,10 +48,15 @@ def fuzz(driver: Path, *arguments: object) -> dict[str, int]:
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
 
+def with_bias() -> Program:
+    """A convolution on a chip, with two constants there."""
+    return conv_on_chip(bias=np.ones(1, np.float16))
+
+
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("plans")
-    for name, make in (("threads", two_softmaxes), ("strides", softmax_of_constant)):
+    for name, make in (("threads", two_softmaxes), ("strides", softmax_of_constant), ("chip", with_bias)):
         (folder / f"{name}.flp").write_bytes(plan_of(make()))
     for name, model in (("convolutions", convolutions()), ("sequences", sequences())):
         (folder / f"{name}.flp").write_bytes(compile_model(model, "x86_64_avx2").plan)

@@ -18,7 +18,7 @@ static fl_status check_chip(const fl_plan *plan, const fl_plan_chip *c, size_t i
   if (c->flags & ~(uint32_t)FL_CHIP_FLUSH) return FL_PLAN_RESERVED;
   for (uint32_t i = 0; i < c->layout_count; i++)
     if (!is_permutation(&c->layouts[i * 4])) return FL_PLAN_CHIP;
-  if (c->arena > SIZE_MAX / 2 || c->constants_offset % alignment != 0) return FL_PLAN_CHIP;
+  if (c->arena > SIZE_MAX / 2 || c->constants_offset % alignment != 0 || c->constants_offset % 8 != 0) return FL_PLAN_CHIP;
   return c->constants_offset <= plan->constants_size && c->constants_size <= plan->constants_size - c->constants_offset ? FL_OK
                                                                                                                        : FL_PLAN_CHIP;
 }

@@ -39,7 +39,7 @@ static bool in_order(const fl_tensor *t, const uint8_t *order, bool swapped) {
 static bool layout_fits(const fl_chip *chip, const fl_tensor *t, bool product) {
   for (uint32_t i = 0; i < chip->layout_count; i++)
     if (in_order(t, chip->layouts[i], false) || (product && in_order(t, chip->layouts[i], true))) return true;
-  return false;
+  return chip->layout_count == 0;
 }
 
 static fl_status operand(const fl_chip *chip, const fl_launch *l, uint32_t i, char *message) {

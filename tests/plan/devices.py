@@ -1,0 +1,69 @@
+"""Small hand-made programs for a host with a chip beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from flaot.ir.types import DType, TensorType
+from flaot.kernels.base import KERNELS, load_all
+from flaot.plan.program import Buffer, Chip, Launch, Named, Opcode, Program, Space, Step, View
+from tests.plan.programs import port
+
+F16 = DType.float16
+NCHW, NHWC, NHCW = (0, 1, 2, 3), (0, 2, 3, 1), (0, 2, 1, 3)
+
+NPU = Chip(
+    "NPU-V3", "npu_v3", alignment=256, max_rank=4, max_batch=4, max_sequence=16, max_attention=8, heads=(1, 2, 4),
+    dtypes=(DType.int8, F16, DType.bfloat16), layouts=(NCHW, NHWC), arena=4096,
+)
+
+
+def on_chip(offset: int, type: TensorType, layout: tuple[int, ...] | None = None) -> View:
+    return View.dense(Buffer(Space.device, type.nbytes, index=1, offset=offset), type, layout)
+
+
+def weights(array: np.ndarray, dtype: DType = F16) -> View:
+    data = np.ascontiguousarray(array)
+    return View.dense(Buffer(Space.constant, data.nbytes, data=data, index=1), TensorType(dtype, data.shape))
+
+
+def transfer(source: View, target: View) -> Step:
+    return Step("", "", (source,), (target,), op="Transfer", device=1, opcode=Opcode.transfer)
+
+
+def conv(inputs: tuple[View, ...], output: View, launch: Launch, stride: int = 1) -> Step:
+    """A convolution without pads; a third input is the bias."""
+    load_all()
+    kernel, taps = KERNELS["conv_f32"], int(np.prod(inputs[1].dims[2:]))
+    spatial = dict(strides=[1, stride, stride], pads=[0, 0, 0], dilations=[1, 1, 1])
+    plain = {p.name: 0 for p in kernel.params if p.name not in spatial} | {"group": 1, "bias": int(len(inputs) > 2)}
+    blob = kernel.pack(**spatial, **plain)
+    return Step("conv_f32", "generic", inputs, (output,), blob, 136 * taps, origin=("layer1/conv",), op="Conv", device=1, launch=launch)
+
+
+def conv_on_chip(
+    chip: Chip = NPU, x_type: TensorType = TensorType(F16, (1, 1, 3, 3)), w: np.ndarray = np.ones((1, 1, 2, 2), np.float16),
+    bias: np.ndarray | None = None, launch: Launch = Launch("fp16", batch=1), layout: tuple[int, ...] = NCHW,
+) -> Program:
+    """y = conv(x, w) + bias in the chip's memory, with x brought in and y brought out; y is named 'sum' while it lies there."""
+    n, _, *size = x_type.shape
+    stored = x_type.dtype
+    y_type = TensorType(stored, (n, w.shape[0], *(s - k + 1 for s, k in zip(size, w.shape[2:], strict=True))))
+    x, y = port(Space.input, 0, "x", x_type), port(Space.output, 0, "y", y_type)
+    chip_x, chip_y = on_chip(0, x_type), on_chip(1024, y_type, layout)
+    out = View.dense(Buffer(Space.arena, y_type.nbytes, offset=0), y_type, layout)
+    inputs = (chip_x, weights(w, stored), *([weights(bias, stored)] if bias is not None else []))
+    steps = [transfer(x.view, chip_x), conv(inputs, chip_y, launch)]
+    if layout == NCHW:
+        steps.append(transfer(chip_y, y.view))
+    else:
+        steps += [transfer(chip_y, out), copy(out, y.view)]
+    return Program([x], [y], steps, [Named("sum", chip_y, 1)], arena=4096, alignment=64, chips=[replace(chip)])
+
+
+def copy(source: View, target: View) -> Step:
+    """A copy on the host."""
+    load_all()
+    return Step("copy", "generic", (source,), (target,), op="Copy", scratch=0)
