@@ -43,9 +43,14 @@ def conv(inputs: tuple[View, ...], output: View, launch: Launch, stride: int = 1
     return Step("conv_f32", "generic", inputs, (output,), blob, 136 * taps, origin=("layer1/conv",), op="Conv", device=1, launch=launch)
 
 
+IMAGE = TensorType(F16, (1, 1, 3, 3))
+ONES = np.ones((1, 1, 2, 2), np.float16)
+ALONE = Launch("fp16", batch=1)
+
+
 def conv_on_chip(
-    chip: Chip = NPU, x_type: TensorType = TensorType(F16, (1, 1, 3, 3)), w: np.ndarray = np.ones((1, 1, 2, 2), np.float16),
-    bias: np.ndarray | None = None, launch: Launch = Launch("fp16", batch=1), layout: tuple[int, ...] = NCHW,
+    chip: Chip = NPU, x_type: TensorType = IMAGE, w: np.ndarray = ONES, bias: np.ndarray | None = None, launch: Launch = ALONE,
+    layout: tuple[int, ...] = NCHW,
 ) -> Program:
     """y = conv(x, w) + bias in the chip's memory, with x brought in and y brought out; y is named 'sum' while it lies there."""
     n, _, *size = x_type.shape
