@@ -27,6 +27,7 @@ from flaot.plan.program import Buffer, Space, Step, View
 from flaot.runtime import native
 from flaot.schedule.lower import Lowering
 from flaot.targets.cpu import Cpu
+from flaot.targets.devices import Devices
 
 CHIPS = {"avx2": Cpu(variants=("generic", "avx2")), "avx512": Cpu(variants=("generic", "avx2", "avx512"))}
 
@@ -97,7 +98,7 @@ def ours(layer: tuple[int, ...], chip: Cpu) -> list[tuple[str, bool, Callable[[]
         if way.requires == "generic" or way.reject(node, chip) is not None:
             continue
         places = {x.id: last_view(x, way.input_storage(node, 0)), node.outputs[0].id: last_view(node.outputs[0], way.storage(node))}
-        lowering = Lowering(chip, lambda v, places=places: places[v.id])
+        lowering = Lowering(Devices(chip), lambda v, places=places: places[v.id])
         lowering.run(node, way)
         (step,) = lowering.steps
         arrays = {id(v.buffer): aligned(v.buffer.nbytes) for v in (*step.inputs, *step.outputs)}

@@ -11,6 +11,7 @@ from flaot.plan.program import Buffer, Space, Step, View
 from flaot.runtime import native
 from flaot.schedule.lower import Lowering
 from flaot.targets.cpu import Cpu
+from flaot.targets.devices import Devices
 from tests.kernels.conv_cases import Case
 
 GUARD = np.float32(-7.25e30)
@@ -82,7 +83,7 @@ def lower(c: Case, way: Implementation, chip: Cpu, gaps: tuple[int, int], in_pla
         places[y.id] = places[node.inputs[3].id]
     else:
         places[y.id] = memory.place(np.full(y.type.shape, GUARD, np.float32), y, way.storage(node) is Storage.last, gaps)
-    lowering = Lowering(chip, lambda v: places[v.id])
+    lowering = Lowering(Devices(chip), lambda v: places[v.id])
     lowering.run(node, way)
     return lowering.steps, places[y.id]
 

@@ -31,7 +31,7 @@ class Attention(Op):
     Q [batch, q_heads, q_length, depth], K [batch, kv_heads, kv_length, depth], V [batch, kv_heads, kv_length, v_depth], a float mask that
     broadcasts to [batch, q_heads, q_length, kv_length] or None; Y [batch, q_heads, q_length, v_depth], all of one float type.
     Query head h reads key and value head h // (q_heads / kv_heads). With ``causal`` query i sees only the keys j <= i + offset. A query
-    from which mask (-inf throughout) or causality hide every key gives NaN, zeros with ``zero_blind``. Defined by rules/expand/attention.py.
+    from which mask (-inf throughout) or causality hide every key gives NaN, zeros with ``zero_blind``. Defined by its expansion.
     """
 
     q_heads: int
