@@ -116,9 +116,9 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
             case "chain":
                 chain(graph, mapper.record.tracer)
             case "layouts":
-                mapper.layouts(graph, choose_all(graph, mapper.devices(graph)))
+                mapper.layouts(graph, choose_all(graph, mapper.devices()))
         _passed(stage, graph, options)
-    devices = mapper.devices(graph)
+    devices = mapper.devices()
     program = schedule(graph, devices, mapper.chips())
     mapper.complete(graph, program)
     plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(devices.host))

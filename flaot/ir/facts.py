@@ -22,6 +22,7 @@ from flaot.ir.ops.norm import GroupNormalization, InstanceNormalization, LayerNo
 from flaot.ir.ops.pool import _Pool
 from flaot.ir.ops.recurrent import _Recurrent
 from flaot.ir.ops.resize import Resize
+from flaot.ir.place import Facts
 from flaot.ir.types import DType
 
 IMAGES = (Conv, ConvTranspose, _Pool, BatchNormalization, InstanceNormalization, GroupNormalization, LRN, Resize)
@@ -38,15 +39,6 @@ class Context:
     @classmethod
     def of(cls, graph: Graph) -> Context:
         return cls(frozenset(v.type.shape[0] for v in graph.inputs if v.type.rank >= 2), graph.model_dtype)
-
-
-@dataclass(frozen=True)
-class Facts:
-    """0 where a node has no batch, sequence or heads."""
-
-    batch: int = 0
-    sequence: int = 0
-    heads: int = 0
 
 
 def facts(node: Node, context: Context) -> Facts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import networkx as nx
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from flaot.errors import printable
 from flaot.ir.op import Op
 from flaot.ir.place import HOST as HOST
+from flaot.ir.place import Facts
 from flaot.ir.place import Place as Place
 from flaot.ir.types import DType, Frozen, Layout, TensorType, row_major
 
@@ -62,7 +64,8 @@ class Value:
 class Node:
     """One op applied to values. ``origin`` holds the names (or types, when unnamed) of the ONNX nodes it came from.
 
-    ``place`` is set by the place stage. Nodes of one ``group`` (not empty) are the match of one fusion of the chip's descriptor.
+    ``place`` is set by the place stage, and with it ``facts``, what limits are about. Nodes of one ``group`` (not empty) are the match
+    of one fusion of the chip's descriptor.
     """
 
     id: int
@@ -72,6 +75,7 @@ class Node:
     origin: tuple[str, ...] = ()
     place: Place = HOST
     group: str = ""
+    facts: Facts = Facts()
 
     @property
     def where(self) -> str:
@@ -282,6 +286,7 @@ class Patch:
         node = self.graph.add_node(op, inputs, names=names, origin=self.origin if origin is None else origin)
         if self.sources:
             node.place, node.group = self.sources[-1].place, self.sources[-1].group
+            node.facts = reduce(Facts.joined, (n.facts for n in self.sources))
             for value in node.outputs if node.place.dtype is not DType.float32 else ():
                 value.stored = node.place.dtype if value.type.dtype is DType.float32 else None
         self._new.append(node)

@@ -15,6 +15,7 @@ import numpy as np
 from flaot.errors import FileSystemError, FlaotError, ModelError, printable
 from flaot.ir.graph import HOST, Graph, Node, Place, Value
 from flaot.ir.op import OPS, Op, OpTypeError, load_all
+from flaot.ir.place import Facts
 from flaot.ir.scan import Scanner
 from flaot.ir.text import digest
 from flaot.ir.types import DType, Frozen, TensorType
@@ -178,10 +179,22 @@ class _Parser(Scanner):
             declared.append(self.typed())
         place = self.place() if self.maybe("at") else HOST
         group = self.string() if self.maybe("group") else ""
+        facts = self.facts() if self.maybe("facts") else Facts()
         origin = self.strings() if self.maybe("from") else ()
         node = self.add(op, inputs, declared, origin, count, start)
-        node.place, node.group = place, group
+        node.place, node.group, node.facts = place, group, facts
         return node.outputs
+
+    def facts(self) -> Facts:
+        self.expect("(")
+        numbers = [self.integer()]
+        while self.maybe(","):
+            numbers.append(self.integer())
+        at = self.now.at
+        self.expect(")")
+        if len(numbers) != 3:
+            self.fail("facts are three numbers: batch, sequence and heads", at)
+        return Facts(*numbers)
 
     def place(self) -> Place:
         device, unit = self.string(), self.string()

@@ -21,3 +21,16 @@ class Place:
 
 
 HOST = Place()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Batch, sequence and heads of a node; 0 where it has none."""
+
+    batch: int = 0
+    sequence: int = 0
+    heads: int = 0
+
+    def joined(self, other: Facts) -> Facts:
+        """Those of a node that does the work of two."""
+        return Facts(max(self.batch, other.batch), max(self.sequence, other.sequence), max(self.heads, other.heads))

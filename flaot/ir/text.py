@@ -11,7 +11,8 @@
     }
 
 After a value's names may stand ``layout (0, 2, 3, 1)`` and ``stored float16``, after a node's results ``at "NPU-V3" "fp16" float16``
-and ``group "conv_relu.1"``.
+, ``group "conv_relu.1"`` and
+``facts (1, 128, 8)``: batch, sequence and heads.
 
 ``model`` and a SHA-256 after the name say which model file it was read from, ``widened float16`` that the model is of that type;
 ``frozen`` lines name the initializers that it lists as
@@ -35,6 +36,7 @@ import numpy as np
 
 from flaot.ir.graph import HOST, Graph, Node, Value
 from flaot.ir.op import Op
+from flaot.ir.place import Facts
 from flaot.ir.types import DType
 
 INLINE_ELEMENTS = 16
@@ -157,7 +159,9 @@ class _Printer:
 
     def place(self, node: Node) -> str:
         at = f" at {quote(node.place.device)} {quote(node.place.unit)} {node.place.dtype.name}" if node.place != HOST else ""
-        return at + (f" group {quote(node.group)}" if node.group else "")
+        known = node.facts
+        facts = f" facts ({known.batch}, {known.sequence}, {known.heads})" if known != Facts() else ""
+        return at + (f" group {quote(node.group)}" if node.group else "") + facts
 
     def origin(self, node: Node) -> str:
         return f" from {' '.join(map(quote, node.origin))}" if node.origin else ""

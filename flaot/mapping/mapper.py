@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from flaot.hcd import Hcd
-from flaot.ir.facts import Context
+from flaot.ir.facts import Context, facts
 from flaot.ir.graph import HOST, Graph, Node
 from flaot.ir.ops.attention import Attention
 from flaot.kernels.base import Implementation
@@ -43,11 +43,11 @@ class Mapper:
         self.verdicts: dict[int, Verdict] = {}
         self.decided: dict[int, Decision] = {}
 
-    def devices(self, graph: Graph) -> Devices:
+    def devices(self) -> Devices:
         """The host and, unless it is the chip itself, the chip."""
         if self.is_cpu:
             return Devices(cpu_of(self.hcd, self.precision == "high"))
-        return Devices(self._host(), {self.hcd.name: chip_cpu(self.hcd)}, Context.of(graph))
+        return Devices(self._host(), {self.hcd.name: chip_cpu(self.hcd)})
 
     def _host(self) -> Cpu:
         return host_of(self.hcd, self.precision == "high")
@@ -70,7 +70,9 @@ class Mapper:
         placed = place(graph, {n.id: self.verdicts[n.id].options for n in nodes}, self.model)
         self.record.assigned.append(Assigned("place", len(placed.solution.labels), placed.solution.energy, placed.solution.exact))
         self.record.inserted += placed.inserted
+        context = Context.of(graph)
         for node in nodes:
+            node.facts = facts(node, context)
             self._decide(node, placed)
 
     def _decide(self, node: Node, placed: Placed) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flaot.errors import InternalError
-from flaot.ir.facts import facts
 from flaot.ir.graph import HOST, Node, Place, Value
 from flaot.ir.types import DType, TensorType, dense_strides
 from flaot.kernels.base import Implementation, Kernel
@@ -103,7 +102,7 @@ class Lowering:
 
     def _launch(self) -> Launch:
         assert self._node is not None
-        known = facts(self._node, self.devices.context)
+        known = self._node.facts
         return Launch(self._place.unit, known.batch, known.sequence, known.heads)
 
     def copy(self, source: View, target: View) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flaot.ir.facts import Context
 from flaot.ir.graph import HOST, Place, Value
 from flaot.ir.ops.transfer import Transfer
 from flaot.plan.program import Buffer, Space
@@ -18,12 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Devices:
-    """``host`` is device 0 of the plan; ``chips`` by the name of their descriptor, in the order of the plan's device table. ``context``
-    is what the model's facts are told by."""
+    """``host`` is device 0 of the plan; ``chips`` by the name of their descriptor, in the order of the plan's device table."""
 
     host: Cpu = GENERIC
     chips: Mapping[str, Cpu] = field(default_factory=dict)
-    context: Context = field(default_factory=Context)
 
     def of(self, place: Place) -> Cpu:
         """What kernels are chosen for at a place."""

@@ -11,7 +11,7 @@ from flaot.runtime.draw import draw
 from flaot.runtime.feeds import load_feeds
 from flaot.runtime.npy import Array
 from flaot.runtime.session import Session
-from flaot.verify.bounds import Bound, bounds_of_model
+from flaot.verify.bounds import Bound, bounds_of_model, stored_in
 from flaot.verify.compare import compare
 from flaot.verify.reference import OTHER_MODEL, reference
 from flaot.verify.result import Comparison, Result
@@ -56,7 +56,7 @@ def _verify(session: Session, model: str, feeds: Mapping[str, np.ndarray], layer
     feeds = {p.name: feeds[p.name] for p in session.get_inputs()}  # without frozen initializers, which the model has anyway
     raw = {n: Array(x.dtype.name, x.shape, np.ascontiguousarray(x).tobytes()) for n, x in feeds.items()}
     want = reference(model, raw)
-    bounds = bounds_of_model(model, {n: x.shape for n, x in feeds.items()})
+    bounds = bounds_of_model(model, {n: x.shape for n, x in feeds.items()}, stored_in(session.plan))
     producers = _producers(session)
     wants = {n: want[n] for n in got if n in want}
     if got and not wants:

@@ -11,6 +11,7 @@ from flaot.ir.graph import Graph
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.softmax import Softmax
 from flaot.ir.parse import load_graph, parse_graph
+from flaot.ir.place import Facts
 from flaot.ir.spec import SPECS, check, problems
 from flaot.ir.text import blobs, print_graph, save_graph
 from flaot.ir.types import DType, TensorType
@@ -18,14 +19,15 @@ from flaot.pipeline import STAGES, Options, compile_graph, compile_model
 from flaot.plan.read import read_plan
 from tests.rules.harness import onnx_model
 
-TEXT = """graph "net \\u2603" {
+AT = 'at "NPU" "fp16" float16 group "g.1" facts (1, 2, 3)'
+TEXT = f"""graph "net \\u2603" {{
   %0 = input : float32[2,3] "x"
-  %1 = Reshape(shape=(3, 2))(%0) : float32[3,2] "r" "alias" layout (1, 0) from "one" "two"
+  %1 = Reshape(shape=(3, 2))(%0) : float32[3,2] "r" "alias" layout (1, 0) stored float16 {AT} from "one" "two"
   %2 = constant : float32[2] "c" = [0.1, -inf]
   %3 = Softmax(axis=0)(%2) : float32[2]
   output "y" = %1
   output "z" = %3
-}
+}}
 """
 
 
@@ -34,7 +36,8 @@ def test_parse_is_the_inverse_of_print() -> None:
     assert print_graph(graph) == TEXT
     node = graph.nodes()[0]
     assert node.op == Reshape((3, 2)) and node.origin == ("one", "two") and node.outputs[0].names == ("r", "alias")
-    assert node.outputs[0].layout == (1, 0)
+    assert node.outputs[0].layout == (1, 0) and node.outputs[0].stored is DType.float16
+    assert str(node.place) == "NPU.fp16" and node.group == "g.1" and node.facts == Facts(1, 2, 3)
 
 
 FROZEN = """graph "net" {
