@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from flaot.cli import console
@@ -42,6 +44,11 @@ def command(plan: str, steps: bool, constants: int, as_json: bool) -> None:
         f"  memory        arena {console.size(memory['arena_bytes'])} ({memory['ratio']:.3f} times the lower bound),"
         f" constants {console.size(memory['constants_bytes'])}, aligned to {memory['alignment']} bytes"
     )
+    for c in document["chips"]:
+        console.out(
+            f"  on {c['name']:10} {c['steps']} steps, {c['transfers']} transfers; memory {console.size(c['arena_bytes'])},"
+            f" constants {console.size(c['constants_bytes'])}; {', '.join(c['dtypes'])}"
+        )
     console.out("\nInputs and outputs")
     rows = [[kind[:-1], p["name"], p["type"], console.size(p["bytes"])] for kind in ("inputs", "outputs") for p in document[kind]]
     console.table(rows)
@@ -52,8 +59,8 @@ def command(plan: str, steps: bool, constants: int, as_json: bool) -> None:
             console.out(f"  and {len(document['frozen']) - MAX_FROZEN} more; --json lists them all")
     if steps:
         console.out(f"\nSteps ({len(document['steps'])})")
-        rows = [[s["index"], s["op"], s["kernel"], s["output"], " ".join(s["nodes"])] for s in document["steps"]]
-        console.table(rows, ["#", "op", "kernel", "writes", "model nodes"])
+        rows = [[s["index"], s["op"], s["kernel"], s["output"], *_place(document, s), " ".join(s["nodes"])] for s in document["steps"]]
+        console.table(rows, ["#", "op", "kernel", "writes", *(["runs on"] if document["chips"] else []), "model nodes"])
     if constants and document["constants"]:
         console.out(f"\nConstants ({len(document['constants'])}, largest first)")
         shown = document["constants"][:constants]
@@ -61,3 +68,8 @@ def command(plan: str, steps: bool, constants: int, as_json: bool) -> None:
             [[console.size(c["bytes"]), c["type"], c["op"], " ".join(c["nodes"])] for c in shown],
             ["size", "type", "read by", "model nodes"],
         )
+
+
+def _place(document: dict[str, Any], step: dict[str, Any]) -> list[str]:
+    """Device and unit of a step, in plans with chips."""
+    return [f"{document['devices'][step['device']]['name']} {step['unit']}".rstrip()] if document["chips"] else []

@@ -41,6 +41,11 @@ def thread_option(fn: F) -> F:
     return click.option("--threads", default=1, show_default=True, type=click.IntRange(1, 256), help="Threads to run on.")(fn)
 
 
+def adapter_option(fn: F) -> F:
+    text = "Library that runs the plan's chips; without one they are simulated."
+    return click.option("--adapter", type=FILE, metavar="LIB.so", help=text)(fn)
+
+
 def shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...] | int]:
     """``--shape x=1,3,224,224`` binds an input, ``--shape batch=1`` a symbol or an input of one dimension. Raises UsageError."""
     return {name: _shape(name, value) for name, value in pairs("--shape", given, "NAME=SIZES, such as x=1,3,224,224").items()}

@@ -21,6 +21,7 @@ def run_plan(
     repeat: int,
     profile: bool,
     as_json: bool,
+    adapter: str | None = None,
 ) -> None:
     """Runs a plan file and shows its outputs."""
     files = pairs("--input", single, "NAME=X.npy")
@@ -31,7 +32,7 @@ def run_plan(
     from flaot.runtime.feeds import load_feeds
     from flaot.runtime.lean import LeanSession
 
-    session = LeanSession(plan, threads)
+    session = LeanSession(plan, threads, adapter)
     feeds = load_feeds(session.inputs, inputs, files, seed, lambda: session.frozen)
     with progress.counter("run", repeat, as_json) as done:
         results, seconds, steps = session.run(feeds, repeat, profile, done)

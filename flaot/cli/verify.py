@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from flaot.cli import console, progress
-from flaot.cli.options import FILE, input_options, json_option, pairs, thread_option
+from flaot.cli.options import FILE, adapter_option, input_options, json_option, pairs, thread_option
 from flaot.errors import CheckFailed, printable
 
 EPILOG = """\b
@@ -23,9 +23,11 @@ Examples:
 @input_options
 @click.option("--layers", is_flag=True, help="Compare every intermediate that survives in the plan, and name the first that differs.")
 @thread_option
+@adapter_option
 @json_option
 def command(
-    plan: str, model: str, inputs: str | None, single: tuple[str, ...], seed: int, layers: bool, threads: int, as_json: bool
+    plan: str, model: str, inputs: str | None, single: tuple[str, ...], seed: int, layers: bool, threads: int, adapter: str | None,
+    as_json: bool,
 ) -> int:
     """Run PLAN and its MODEL (by onnxruntime) on the same inputs and compare. Exit code 1 when they differ."""
     files = pairs("--input", single, "NAME=X.npy")
@@ -33,7 +35,7 @@ def command(
     from flaot.verify import verify_files
 
     with progress.spinner("running the plan and onnxruntime on the same inputs", as_json):
-        result = verify_files(plan, model, inputs, files, seed=seed, layers=layers, threads=threads)
+        result = verify_files(plan, model, inputs, files, seed=seed, layers=layers, threads=threads, adapter=adapter)
     document = result.to_json()
     failure = None if result.ok else CheckFailed(result.sentence, where=printable(plan, 200))
     if as_json:

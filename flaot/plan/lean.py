@@ -51,9 +51,11 @@ class LeanPlan:
         return self._field(ENTRY, "step_count", self._sections[Section.entries][0])
 
     @property
-    def device_count(self) -> int:
-        size: int = self._sections[Section.devices][1]
-        return size // DEVICE.size
+    def chips(self) -> list[tuple[str, str]]:
+        """Name and device type of every device after the host."""
+        start, size = self._sections[Section.devices]
+        rows = [DEVICE.struct.unpack_from(self._data, start + i) for i in range(DEVICE.size, size, DEVICE.size)]
+        return [(self._string(r[0]), self._string(r[1])) for r in rows]
 
     @property
     def step_names(self) -> list[StepName]:

@@ -6,14 +6,17 @@ from typing import Any
 
 from flaot.errors import printable
 from flaot.files import read_file
-from flaot.plan.fields import ISA_BITS
-from flaot.plan.program import Space, Step, View
+from flaot.plan.chips import check_addresses
+from flaot.plan.fields import ISA_BITS, Section
+from flaot.plan.program import Opcode, Space, Step, View
 from flaot.plan.read import Plan, read_plan
 
 
 def open_plan(path: str) -> Plan:
-    """Reads a plan file. Raises FileSystemError or PlanError."""
-    return read_plan(read_file(path, "a plan (.flp)"), where=printable(path, 200))
+    """Reads a plan file. Raises FileSystemError or PlanError, which names a step on a chip whose operands lie at wrong addresses."""
+    plan = read_plan(read_file(path, "a plan (.flp)"), where=printable(path, 200))
+    check_addresses(plan)
+    return plan
 
 
 def as_json_document(plan: Plan) -> dict[str, Any]:
@@ -34,6 +37,7 @@ def as_json_document(plan: Plan) -> dict[str, Any]:
         "devices": [
             {"name": d.name, "device_type": d.device_type, "isa": isa_names(d.isa), "alignment": d.alignment} for d in plan.devices
         ],
+        "chips": [_chip(plan, i) for i in range(len(plan.chips))],
         "inputs": [_port(p) for p in plan.inputs],
         "outputs": [_port(p) for p in plan.outputs],
         "frozen": [{"name": f.name, "type": str(f.type), "sha256": f.digest.hex()} for f in plan.frozen],
@@ -56,6 +60,26 @@ def isa_names(bits: int) -> list[str]:
     return [name for name, bit in ISA_BITS.items() if bit and bits & bit]
 
 
+def _chip(plan: Plan, index: int) -> dict[str, Any]:
+    """Limits (0: none) and memory of a chip, and the steps that run on it."""
+    c, row = plan.chips[index], plan.section(Section.chips)[index]
+    on_it = [s for s in plan.steps if s.device == index + 1]
+    return {
+        "name": c.name,
+        "limits": {"rank": c.max_rank, "batch": c.max_batch, "sequence": c.max_sequence, "attention_sequence": c.max_attention},
+        "heads": list(c.heads),
+        "dtypes": [d.name for d in c.dtypes],
+        "layouts": [list(x) for x in c.layouts],
+        "rounding": c.rounding.name,
+        "flush_denormals": c.flush_denormals,
+        "arena_bytes": c.arena,
+        "lower_bound_bytes": c.lower_bound,
+        "constants_bytes": int(row["constants_size"]),
+        "steps": sum(s.opcode is Opcode.call for s in on_it),
+        "transfers": sum(s.opcode is Opcode.transfer for s in on_it),
+    }
+
+
 def _port(p: Any) -> dict[str, Any]:
     return {"name": p.name, "dtype": p.type.dtype.name, "shape": list(p.type.shape), "type": str(p.type), "bytes": p.type.nbytes}
 
@@ -64,7 +88,9 @@ def _step(index: int, s: Step) -> dict[str, Any]:
     return {
         "index": index,
         "op": s.op,
-        "kernel": f"{s.kernel}.{s.variant}" if s.variant else s.kernel,
+        "kernel": "transfer" if s.opcode is Opcode.transfer else f"{s.kernel}.{s.variant}" if s.variant else s.kernel,
+        "device": s.device,
+        "unit": s.launch.unit if s.launch else "",
         "nodes": list(s.origin),
         "inputs": [_place(v) for v in s.inputs],
         "outputs": [_place(v) for v in s.outputs],

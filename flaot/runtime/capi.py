@@ -39,9 +39,9 @@ class NativePlan:
 
 
 class NativeContext:
-    """One run's memory and threads on an opened plan, and its chips, simulated."""
+    """One run's memory and threads on an opened plan, with nothing attached to its chips."""
 
-    def __init__(self, plan: NativePlan, alignment: int, threads: int, chips: int = 0) -> None:
+    def __init__(self, plan: NativePlan, alignment: int, threads: int) -> None:
         lib, result = functions(), (ctypes.c_uint32 * 1)()
         self.plan, self.team, self.pointer = plan, 0, 0
         self._free, self._free_team = lib.fl_host_context_free, lib.fl_host_team_free
@@ -54,10 +54,6 @@ class NativeContext:
         self.pointer = lib.fl_host_context(plan.pointer, self.arena.ctypes.data, need, self.team or None, result) or 0
         if not self.pointer:
             raise LimitError(f"no run context (status {int(result[0]):#x})")
-        for device in range(1, chips + 1):
-            status = lib.fl_host_attach(self.pointer, device, None)
-            if status != OK:
-                raise LimitError(f"chip {device} of the plan cannot be opened: {self.message() or status_text(status)}")
 
     def message(self) -> str:
         """What a chip says about its last failure."""

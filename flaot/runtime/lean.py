@@ -39,7 +39,7 @@ class Memory:
 class LeanSession:
     """A plan file opened for running on ``threads`` threads. Raises PlanError, FileSystemError or LimitError."""
 
-    def __init__(self, path: str, threads: int) -> None:
+    def __init__(self, path: str, threads: int, adapter: str | None = None) -> None:
         self.path, self._where = path, printable(path, 200)
         self._lib = functions()
         self._data = _read(path, self._where)
@@ -47,7 +47,7 @@ class LeanSession:
         self._plan = LeanPlan(memoryview(self._data.map)[: self._data.nbytes])
         self.inputs: list[LeanPort] = self._plan.inputs
         self.outputs: list[LeanPort] = self._plan.outputs
-        self._context = self._start(threads)
+        self._context = self._start(threads, adapter)
 
     @property
     def frozen(self) -> list[Frozen]:
@@ -89,7 +89,7 @@ class LeanSession:
             raise PlanError(status_text(result[0]), where=self._where)
         return int(handle)
 
-    def _start(self, threads: int) -> int:
+    def _start(self, threads: int, adapter: str | None) -> int:
         need = self._lib.fl_arena_bytes(self._handle, threads)
         if need > 1 << 47:
             raise LimitError(f"the plan wants an arena of {need} bytes", where=self._where)
@@ -101,11 +101,17 @@ class LeanSession:
         context = self._lib.fl_host_context(self._handle, self._arena.address, need, team, result)
         if not context:
             raise LimitError(f"no run context: {status_text(result[0])}", where=self._where)
-        for device in range(1, self._plan.device_count):
-            status = self._lib.fl_host_attach(context, device, None)
-            if status != OK:
-                raise LimitError(f"chip {device} of the plan cannot be opened: {status_text(status)}", where=self._where)
+        chips = self._plan.chips
+        if chips or adapter is not None:
+            self._attach(int(context), chips, adapter)
         return int(context)
+
+    def _attach(self, context: int, chips: list[tuple[str, str]], path: str | None) -> None:
+        from flaot.runtime.adapter import Adapter, attach
+
+        self._adapter = Adapter(path) if path is not None else None
+        for device, (name, device_type) in enumerate(chips, 1):
+            attach(context, device, name, device_type, self._adapter)
 
     def _timed(self, table: Any, times: Any) -> int:
         status: int = self._lib.fl_host_begin(self._context, table)

@@ -10,11 +10,11 @@ from flaot.errors import DependencyError
 
 OK = 0
 DATA_STATUS = 0x400
+"""Statuses from here on are the fault of the input data."""
 CHIP_STATUS, CALL_STATUS = 0x202, 0x300
 """First status about a chip that runs (missing, failed, trapped), and the first one after them."""
 
 CHIP_HINT = "compile the model again for this chip"
-"""Statuses from here on are the fault of the input data."""
 
 
 def library_path() -> str:

@@ -12,6 +12,7 @@ from flaot.errors import PlanError, RunInputError, printable
 from flaot.plan.fields import Section
 from flaot.plan.program import Space, View
 from flaot.plan.read import Plan, PlanPort
+from flaot.runtime.adapter import Adapter, attach
 from flaot.runtime.capi import NativeContext, NativePlan, aligned, functions
 from flaot.runtime.frozen import check_frozen
 
@@ -26,10 +27,12 @@ STAGED = 32768
 class Runner:
     """Not for use by two threads at once."""
 
-    def __init__(self, plan: Plan, native: NativePlan, threads: int) -> None:
+    def __init__(self, plan: Plan, native: NativePlan, threads: int, adapter: Adapter | None = None) -> None:
         lib = functions()
         self._plan, self._inputs, self._outputs = plan, plan.inputs, plan.outputs
-        self._context = NativeContext(native, plan.alignment, threads, len(plan.devices) - 1)
+        self._context = NativeContext(native, plan.alignment, threads)
+        for i, chip in enumerate(plan.chips, 1):
+            attach(self._context.pointer, i, chip.name, chip.device_type, adapter)
         self._pointer = self._context.pointer
         self._run, self._begin, self._steps = lib.fl_host_run, lib.fl_host_begin, lib.fl_host_steps
         self._failed_step = lib.fl_host_failed_step

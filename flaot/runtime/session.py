@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from flaot.errors import InternalError, PlanError, RunInputError, UsageError
+from flaot.plan.chips import step_where
 from flaot.plan.program import Named
 from flaot.plan.read import Plan, PlanPort, read_plan
 from flaot.runtime import planfile
+from flaot.runtime.adapter import Adapter
 from flaot.runtime.capi import DATA_STATUS, OK, NativePlan
-from flaot.runtime.explain import explain_refusal, step_where
+from flaot.runtime.explain import explain_refusal
 from flaot.runtime.library import CALL_STATUS, CHIP_HINT, CHIP_STATUS
 from flaot.runtime.native import status_text
 from flaot.runtime.runner import Runner
@@ -52,11 +54,13 @@ class Session:
     Args:
         plan: path of a ``.flp`` file, or its bytes. A file is read into memory once and not touched again.
         threads: threads that share the work of one run; 0 takes every CPU this process may use.
+        adapter: path of a library that runs the plan's chips; without one they are simulated.
 
-    Raises PlanError for a damaged or incompatible plan, FileSystemError, LimitError, UsageError for another number of threads.
+    Raises PlanError for a damaged or incompatible plan, FileSystemError, LimitError, UsageError for another number of threads,
+    DependencyError for an adapter that does not load.
     """
 
-    def __init__(self, plan: str | os.PathLike[str] | bytes, threads: int = 1) -> None:
+    def __init__(self, plan: str | os.PathLike[str] | bytes, threads: int = 1, adapter: str | os.PathLike[str] | None = None) -> None:
         if not 0 <= threads <= MAX_THREADS:
             raise UsageError(f"{threads} threads; allowed are 0 (all CPUs) to {MAX_THREADS}")
         self.threads = threads or min(len(os.sched_getaffinity(0)), MAX_THREADS)
@@ -66,7 +70,8 @@ class Session:
         if native.status != OK:
             raise PlanError(explain_refusal(self.plan, native.status, native.record), where=where)
         self._native: NativePlan | None = native
-        self._idle: list[Runner] = []
+        self._adapter = Adapter(os.fspath(adapter)) if adapter is not None else None
+        self._idle: list[Runner] = [Runner(self.plan, native, self.threads, self._adapter)] if self.plan.chips else []
         self._output_slots = {p.name: i for i, p in enumerate(self.plan.outputs)}
 
     def __enter__(self) -> Session:
@@ -166,7 +171,7 @@ class Session:
         try:
             return self._idle.pop()
         except IndexError:
-            return Runner(self.plan, native, self.threads)
+            return Runner(self.plan, native, self.threads, self._adapter)
 
     def _give_back(self, runner: Runner) -> None:
         runner.release()

@@ -25,13 +25,14 @@ class _Port:
 
 
 def verify(
-    plan: str | bytes, model: str, feeds: Mapping[str, np.ndarray] | None = None, *, layers: bool = False, seed: int = 0, threads: int = 1
+    plan: str | bytes, model: str, feeds: Mapping[str, np.ndarray] | None = None, *, layers: bool = False, seed: int = 0, threads: int = 1,
+    adapter: str | None = None,
 ) -> Result:
     """Runs ``plan`` (path or bytes) and ``model`` (path) on ``feeds``, or on seeded random inputs, and compares.
 
     Raises PlanError, RunInputError, or DependencyError when onnxruntime cannot run the model.
     """
-    session = Session(plan, threads=threads)
+    session = Session(plan, threads=threads, adapter=adapter)
     given = {name: np.asarray(x) for name, x in (feeds or {}).items()}
     for p in session.get_inputs():
         if p.name not in given:
@@ -41,10 +42,11 @@ def verify(
 
 
 def verify_files(
-    plan: str, model: str, archive: str | None, single: Mapping[str, str], *, seed: int = 0, layers: bool = False, threads: int = 1
+    plan: str, model: str, archive: str | None, single: Mapping[str, str], *, seed: int = 0, layers: bool = False, threads: int = 1,
+    adapter: str | None = None,
 ) -> Result:
     """The same with inputs from a .npz archive and .npy files by name."""
-    session = Session(plan, threads=threads)
+    session = Session(plan, threads=threads, adapter=adapter)
     ports = [_Port(p.name, p.type.dtype.name, p.type.shape) for p in session.get_inputs()]
     arrays = load_feeds(ports, archive, single, seed, lambda: session.plan.frozen)
     types = {p.name: p.type.dtype.numpy for p in session.get_inputs()}

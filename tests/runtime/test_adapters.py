@@ -1,0 +1,135 @@
+"""Adapters from a vendor's library: which one runs a chip, and what is said when it cannot."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flaot.errors import DependencyError, PlanError
+from flaot.plan.chips import check_addresses
+from flaot.plan.fields import Section
+from flaot.plan.read import read_plan
+from flaot.runtime.lean import LeanSession
+from flaot.runtime.library import library_path
+from flaot.runtime.npy import Array
+from flaot.runtime.session import Session
+from tests.plan.devices import conv_on_chip
+from tests.plan.programs import plan_of, two_softmaxes
+from tests.runtime.test_device_refusals import changed, tensor_of
+
+ROOT = Path(__file__).parents[2]
+X = np.arange(9, dtype=np.float16).reshape(1, 1, 3, 3)
+Build = Callable[..., str]
+
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+@pytest.fixture
+def vendor(tmp_path: Path) -> Build:
+    def build(device_type: str = "npu_v3", abi: int = 1, fail: int = 0) -> str:
+        out, native = tmp_path / f"{device_type}{abi}{fail}.so", Path(library_path()).resolve()
+        includes = [f"-I{ROOT / 'flaot' / 'runtime' / 'csrc' / 'include'}"]
+        flags = [f'-DTYPE="{device_type}"', f"-DABI={abi}", f"-DFAIL={fail}", "-shared", "-fPIC", "-std=c99"]
+        source = ROOT / "tests" / "runtime" / "adapter" / "vendor.c"
+        subprocess.run(["cc", *flags, *includes, "-o", out, source, native, f"-Wl,-rpath,{native.parent}"], check=True)
+        return str(out)
+
+    return build
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    path = tmp_path / "chip.flp"
+    path.write_bytes(plan_of(conv_on_chip()))
+    return str(path)
+
+
+def both(plan: str, adapter: str) -> list[str]:
+    """What the session and the lean one say; both raise PlanError."""
+    said = []
+    for open in (lambda: Session(plan, adapter=adapter), lambda: LeanSession(plan, 1, adapter)):
+        with pytest.raises(PlanError) as e:
+            open()
+        assert e.value.exit_code == 6 and "\n" not in str(e.value)
+        said.append(str(e.value))
+    return said
+
+
+@needs_compiler
+def test_the_adapter_of_the_chip_runs_it(vendor: Build, plan: str) -> None:
+    library = vendor()
+    (y,) = Session(plan, adapter=library).run({"x": X})
+    assert y.ravel().tolist() == [8, 12, 20, 24]
+    results, _, _ = LeanSession(plan, 1, library).run({"x": Array("float16", X.shape, X.tobytes())})
+    assert np.frombuffer(results["y"].data, np.float16).tolist() == [8, 12, 20, 24]
+
+
+@needs_compiler
+def test_an_adapter_of_another_device_type(vendor: Build, plan: str) -> None:
+    for said in both(plan, vendor("npu")):
+        assert "the adapter serves device type 'npu', chip NPU-V3 of the plan is 'npu_v3'; use the adapter of that chip" in said
+
+
+@needs_compiler
+def test_an_adapter_of_another_abi(vendor: Build, plan: str) -> None:
+    for said in both(plan, vendor(abi=2)):
+        assert "adapter ABI 2, this flaot speaks 1" in said
+
+
+@needs_compiler
+def test_an_adapter_that_refuses_the_chip(vendor: Build, plan: str) -> None:
+    for said in both(plan, vendor(fail=1)):
+        assert said == "chip NPU-V3: the chip failed"
+
+
+def test_libraries_that_are_no_adapters(plan: str, tmp_path: Path) -> None:
+    for library, says in ((str(tmp_path / "none.so"), "does not load"), (library_path(), "has no function flaot_adapter")):
+        for open in (lambda p=library: Session(plan, adapter=p), lambda p=library: LeanSession(plan, 1, p)):
+            with pytest.raises(DependencyError, match=says) as e:
+                open()
+            assert e.value.exit_code == 8
+
+
+def test_the_command_line_takes_an_adapter(plan: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "flaot", "run", plan]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    done = subprocess.run([*command, "--adapter", str(tmp_path / "none.so")], capture_output=True, text=True)
+    assert done.returncode == 8 and done.stderr.startswith("flaot: error: the adapter does not load: ") and done.stderr.count("\n") == 1
+
+
+def test_plans_for_the_host_load_no_adapter_code(tmp_path: Path) -> None:
+    path = tmp_path / "host.flp"
+    path.write_bytes(plan_of(two_softmaxes()))
+    code = "import sys, flaot.runtime.lean as l; l.LeanSession(sys.argv[1], 1); sys.exit('flaot.runtime.adapter' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code, path], cwd=ROOT).returncode == 0
+
+
+def test_wrong_addresses_are_found_without_the_native_library() -> None:
+    data = plan_of(conv_on_chip(bias=np.zeros(1, np.float16)))
+    check_addresses(read_plan(data))
+    index = tensor_of(data, 1, 2)
+    moved = changed(data, Section.tensors, index, "offset", int(read_plan(data).section(Section.tensors)[index]["offset"]) - 8)
+    with pytest.raises(PlanError) as e:
+        check_addresses(read_plan(moved))
+    assert str(e.value) == (
+        "plan: step 1 (node 'layer1/conv' (Conv), kernel conv_f32.generic): "
+        "constant (operand 2) at address 0xf8 is not a multiple of 256, which NPU-V3 asks for"
+    )
+
+
+def test_inspect_refuses_wrong_addresses_and_shows_chips(plan: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "flaot", "inspect"]
+    done = subprocess.run([*command, plan], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "on NPU-V3" in done.stdout and "1 steps, 2 transfers" in done.stdout and "NPU-V3 fp16" in done.stdout
+    data = Path(plan).read_bytes()
+    bad = tmp_path / "bad.flp"
+    bad.write_bytes(changed(data, Section.tensors, tensor_of(data, 1, 2), "offset", 1024 + 64))
+    done = subprocess.run([*command, bad], capture_output=True, text=True)
+    assert done.returncode == 6 and "operand 2 at address 0x440 is not a multiple of 256, which NPU-V3 asks for" in done.stderr
