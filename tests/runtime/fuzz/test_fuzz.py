@@ -60,6 +60,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         (folder / f"{name}.flp").write_bytes(plan_of(make()))
     for name, model in (("convolutions", convolutions()), ("sequences", sequences())):
         (folder / f"{name}.flp").write_bytes(compile_model(model, "x86_64_avx2").plan)
+    (folder / "npu.flp").write_bytes(compile_model(convolutions(), "npu_v3").plan)
     return sorted(folder.glob("*.flp"))
 
 
