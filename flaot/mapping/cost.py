@@ -47,13 +47,16 @@ class CostModel:
         return self.launch(place.unit) + max(factor * work.flops / self.peak(place.unit), bytes / self.bandwidth)
 
     def peak(self, unit: str) -> float:
-        """Operations per nanosecond of all units of this name; an attention unit without a figure computes on the fastest one."""
+        """Operations per nanosecond of all units of this name; an attention unit without a figure is as fast as the fastest
+        unit for floating point."""
         stated = self.hcd.full.compute_units[unit].peak
         return (stated if stated is not None else self._fastest) / 1e9
 
     @cached_property
     def _fastest(self) -> float:
-        return max((u.peak or 0.0 for u in self.hcd.full.compute_units.values()), default=0.0) or 1e9
+        units = self.hcd.full.compute_units.values()
+        floats = [u.peak for u in units if u.peak is not None and (u.peak_gflops is not None or u.peak_tflops is not None)]
+        return max(floats, default=1e9)
 
     @cached_property
     def bandwidth(self) -> float:
