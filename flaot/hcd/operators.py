@@ -52,6 +52,10 @@ class Operator(Section):
     min_rank: Rank | None = Field(default=None, description="lowest number of dimensions")
     max_rank: Rank | None = Field(default=None, description="highest number of dimensions")
     in_place: bool | None = Field(default=None, description="the output may lie over the first input")
+    accumulator: DTypeName | None = Field(
+        default=None,
+        description="element type sums are kept in; when left out the unit's for products, float32 for softmax, norms and reductions",
+    )
     requires: Annotated[tuple[Predicate, ...], *UNORDERED] | None = Field(
         default=None, description="conditions on attributes and inputs, all of which hold"
     )

@@ -26,6 +26,9 @@ from flaot.plan.program import View
 VARIANTS = ("generic", "avx2", "avx512")
 """Instruction-set variants, slowest first; a chip's HCD says which it runs."""
 
+PORTABLE = ("generic", "half")
+"""Variants of a portable kernel that sums: in float32, or in float16 for chips whose descriptor says so. CPUs never run the second."""
+
 LANES = {"avx2": 8, "avx512": 16}
 """Floats per vector of a variant."""
 

@@ -18,6 +18,7 @@ from flaot.ir.facts import IMAGES, Context, facts
 from flaot.ir.graph import Node, Place, Value
 from flaot.ir.ops.attention import Attention
 from flaot.ir.types import DType
+from flaot.mapping.accumulator import refusal, sums_in_half
 from flaot.mapping.choice import choose
 from flaot.mapping.defaults import default_operators
 from flaot.mapping.names import known_operators, names_of, onnx_name
@@ -235,9 +236,14 @@ class Capability:
         if not found:
             path = ("compute_units", next(iter(units)))
             return Answer(reason=f"no unit of {self.name} runs {onnx_name(node.op)} in these element types", origin=self.hcd.origin(*path))
+        summed = [refusal(self.hcd, node, o.place) for o, _ in found]
+        if all(summed):
+            reason, origin = next(s for s in summed if s is not None)
+            return Answer(reason=reason, origin=origin)
+        found = [f for f, s in zip(found, summed, strict=True) if s is None]
         own = context.model_dtype
         if self.precision == "high":
-            exact = [(o, n) for o, n in found if self._keeps(o, own)]
+            exact = [(o, n) for o, n in found if self._keeps(node, o, own)]
             if not exact:
                 return self._degrades(node, found[0][0], own)
             best = max(SIGNIFICAND[o.place.dtype] for o, _ in exact)
@@ -271,9 +277,8 @@ class Capability:
         outs = [stored(v.type.dtype) for v in node.outputs]
         return any(_lists(c, ins, outs) for c in entry.dtypes)
 
-    def _keeps(self, option: Option, own: DType | None) -> bool:
-        numerics = self.hcd.full.numerics
-        narrow = numerics is not None and numerics.float16_accumulator == "float16" and option.place.dtype is DType.float16
+    def _keeps(self, node: Node, option: Option, own: DType | None) -> bool:
+        narrow = sums_in_half(self.hcd, node, option.place)
         return SIGNIFICAND[option.place.dtype] >= SIGNIFICAND[own or DType.float32] and not option.emulated and not narrow
 
     def _degrades(self, node: Node, option: Option, own: DType | None) -> Answer:

@@ -10,6 +10,7 @@ from flaot.ir.facts import Context, facts
 from flaot.ir.graph import HOST, Graph, Node
 from flaot.ir.ops.attention import Attention
 from flaot.kernels.base import Implementation
+from flaot.mapping.accumulator import sums_in_half
 from flaot.mapping.capability import Capability
 from flaot.mapping.cost import CostModel
 from flaot.mapping.layout import assign_layouts
@@ -47,7 +48,8 @@ class Mapper:
         """The host and, unless it is the chip itself, the chip."""
         if self.is_cpu:
             return Devices(cpu_of(self.hcd, self.precision == "high"))
-        return Devices(self._host(), {self.hcd.name: chip_cpu(self.hcd)})
+        chips = {self.hcd.name: chip_cpu(self.hcd)}
+        return Devices(self._host(), chips, lambda node: sums_in_half(self.hcd, node, node.place))
 
     def _host(self) -> Cpu:
         return host_of(self.hcd, self.precision == "high")

@@ -35,7 +35,7 @@ MAX_LAYOUTS = 8
 SECTION_OPTIONAL = 1
 STEP_PARALLEL = 1
 
-ISA_BITS = {"generic": 0, "avx2": 1, "avx512": 2}
+ISA_BITS = {"generic": 0, "half": 0, "avx2": 1, "avx512": 2}
 """Kernel variant -> bits of the device record; kernel.h names them FL_ISA_*."""
 
 

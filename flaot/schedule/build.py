@@ -23,7 +23,7 @@ def choose_all(graph: Graph, devices: Devices) -> dict[int, Implementation]:
     problems: list[FlaotError] = []
     for node in graph.nodes():
         try:
-            ways[node.id] = choose(node, devices.of(node.place))
+            ways[node.id] = choose(node, devices.running(node))
         except FlaotError as e:
             problems.append(e)
     if problems:

@@ -40,7 +40,7 @@ class Lowering:
     @property
     def chip(self) -> Cpu:
         """What the node being lowered runs on."""
-        return self.devices.of(self._place)
+        return self.devices.of(self._place) if self._node is None else self.devices.running(self._node)
 
     def run(self, node: Node, way: Implementation) -> None:
         """Lowers one node."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from flaot.ir.graph import HOST, Place, Value
+from flaot.ir.graph import HOST, Node, Place, Value
 from flaot.ir.ops.transfer import Transfer
 from flaot.plan.program import Buffer, Space
 from flaot.targets.cpu import GENERIC, Cpu
@@ -17,14 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Devices:
-    """``host`` is device 0 of the plan; ``chips`` by the name of their descriptor, in the order of the plan's device table."""
+    """``host`` is device 0 of the plan; ``chips`` by the name of their descriptor, in the order of the plan's device table.
+    ``sums_in_half`` says of a node on a chip whether its sums are kept in float16."""
 
     host: Cpu = GENERIC
     chips: Mapping[str, Cpu] = field(default_factory=dict)
+    sums_in_half: Callable[[Node], bool] = lambda node: False
 
     def of(self, place: Place) -> Cpu:
-        """What kernels are chosen for at a place."""
+        """What runs at a place."""
         return self.host if place.device == HOST.device else self.chips[place.device]
+
+    def running(self, node: Node) -> Cpu:
+        """What kernels are chosen for: the device of the node, with the kernels that sum in float16 where it does so."""
+        cpu = self.of(node.place)
+        return replace(cpu, variants=(*cpu.variants, "half")) if self.sums_in_half(node) else cpu
 
     def chip(self, name: str) -> Cpu:
         return self.chips[name]

@@ -43,6 +43,7 @@ operators:
     min_rank: 3
     max_rank: 5
     in_place: false
+    accumulator: float32
     requires:
       - {attribute: kernel_shape, at_least: 1, at_most: 11, max_product: 121, reason: the window buffer has 11 lines}
       - {attribute: strides, one_of: [1, 2], when: {attribute: group, at_least: 2}}

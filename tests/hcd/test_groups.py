@@ -115,6 +115,7 @@ UNKNOWN = [
 ]
 
 RULES = [
+    ("    accumulator: float32\n", "    accumulator: int32\n", "operators.Conv.accumulator: int32 for sums of floating point"),
     ("name: sram", "name: tcm", "memory.regions[1].name: a second memory named tcm"),
     ("base_address: 131072", "base_address: 65536", "memory.regions[1].base_address: sram at 65536 overlaps tcm, which ends at 131072"),
     ("base_address: 131072", "base_address: 131073", "131073 is not a multiple of constraints.memory_alignment_bytes (64)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from flaot.hcd.fields import INTEGERS
 from flaot.hcd.operators import Condition, Operator, Predicate
 from flaot.hcd.rules import Finding, active_units, repeated, rule, unknown
 from flaot.hcd.schema import Schema
@@ -126,3 +127,10 @@ def vectors_are_whole(hcd: Schema) -> Iterator[Finding]:
                     yield Finding(
                         (*path, key, k, "values"), f"{len(array.values)} values for a shape of {prod(array.shape)} elements", on_value=True
                     )
+
+
+@rule
+def operators_sum_floats_in_floats(hcd: Schema) -> Iterator[Finding]:
+    for path, op in _listed(hcd):
+        if op.accumulator in INTEGERS:
+            yield Finding((*path, "accumulator"), f"{op.accumulator} for sums of floating point", "state a float type", on_value=True)

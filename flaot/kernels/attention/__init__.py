@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.attention import Attention
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, float32_only
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, float32_only
 
 ATTENTION = Kernel(
     "attention_f32",
     params=(Param("scale", "f32"), Param("softcap", "f32"), Param("causal"), Param("offset"), Param("zero_blind")),
+    variants=PORTABLE,
 )
 
 

@@ -1,13 +1,14 @@
 /* Y[b, h, i, :] = sum over j of p[j] V[b, h / group, j, :], p = softmax(softcap tanh(scale Q K^T / softcap) + mask) over the keys j;
    no tanh when softcap is 0. t: Q [b, h, i, d], K [b, g, j, d], V [b, g, j, e], optional mask [b, h, i, j], Y [b, h, i, e], any strides.
    causal: query i sees the keys j <= i + offset. Masks of -inf throughout, or no key to see: zeros with zero_blind, else NaN. No keys at
-   all: zeros. Scratch holds floats: a score per key, a query, a row of Y. A dot product has LANES sums, added in order at the end. */
+   all: zeros. Scratch holds floats: a score per key, a query, a row of Y. A dot product has LANES sums, added in order at the end (one
+   sum in float16). */
 #include "common/math.h"
+#include "common/sum.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
-enum { LANES = 8 };
-
+#ifndef FL_HALF_SUMS /* checked once, for both */
 fl_status fl_attention_f32_check(const fl_call *c) {
   if (c->n_in < 3 || c->n_in > 4 || c->n_out != 1 || c->params_size != sizeof(fl_attention_f32_params)) return FL_PLAN_PARAMS;
   const fl_tensor *q = c->t[0], *k = c->t[1], *v = c->t[2], *y = c->t[c->n_in];
@@ -23,14 +24,21 @@ fl_status fl_attention_f32_check(const fl_call *c) {
   uint64_t floats = (uint64_t)k->dims[2] + (uint64_t)q->dims[3] + (uint64_t)v->dims[3];
   return floats * sizeof(float) <= c->scratch_size ? FL_OK : FL_PLAN_PARAMS;
 }
+#endif
+
+#ifdef FL_HALF_SUMS
+enum { LANES = 1 };
+#else
+enum { LANES = 8 };
+#endif
 
 static float dot(const float *a, const float *b, int64_t bs, int64_t n) {
   float sums[LANES] = {0}, total = 0.0f;
   int64_t i = 0;
   if (bs == 1)
     for (; i + LANES <= n; i += LANES)
-      for (int l = 0; l < LANES; l++) sums[l] += a[i + l] * b[i + l];
-  for (; i < n; i++) sums[i % LANES] += a[i] * b[i * bs];
+      for (int l = 0; l < LANES; l++) sums[l] = FL_SUM(sums[l] + a[i + l] * b[i + l]);
+  for (; i < n; i++) sums[i % LANES] = FL_SUM(sums[i % LANES] + a[i] * b[i * bs]);
   for (int l = 0; l < LANES; l++) total += sums[l];
   return total;
 }
@@ -61,15 +69,15 @@ static float score(const fl_call *c, const float *q, const float *k, const float
 static void weigh(float *s, float max, int64_t seen, const float *v, const fl_tensor *tv, float *out) {
   int64_t columns = tv->dims[3], vs = tv->strides[3];
   float sum = 0.0f;
-  for (int64_t j = 0; j < seen; j++) sum += s[j] = fl_expf(s[j] - max);
+  for (int64_t j = 0; j < seen; j++) s[j] = fl_expf(s[j] - max), sum = FL_SUM(sum + s[j]);
   for (int64_t e = 0; e < columns; e++) out[e] = 0.0f;
   for (int64_t j = 0; j < seen; j++) {
     const float *from = v + j * tv->strides[2];
     float w = s[j] / sum;
     if (vs == 1)
-      for (int64_t e = 0; e < columns; e++) out[e] += w * from[e];
+      for (int64_t e = 0; e < columns; e++) out[e] = FL_SUM(out[e] + w * from[e]);
     else
-      for (int64_t e = 0; e < columns; e++) out[e] += w * from[e * vs];
+      for (int64_t e = 0; e < columns; e++) out[e] = FL_SUM(out[e] + w * from[e * vs]);
   }
 }
 

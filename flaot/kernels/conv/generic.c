@@ -1,7 +1,9 @@
 /* Convolution over 1 to 3 spatial axes, any strides, weights as [M, C / group, kernel...].
    Per block of PX output pixels the input offset of every tap is computed once; per tap and channel PX inputs meet OB weights.
-   Every sum starts from the bias and runs over taps, then channels, so results are the same on every machine. */
+   Every sum starts from the bias (sums in float16: the bias comes last) and runs over taps, then channels, so results are the same on
+   every machine. */
 #include "common/activation.h"
+#include "common/sum.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
@@ -22,6 +24,7 @@ static void axes(const fl_tensor *t, int64_t *size, int64_t *stride) {
   }
 }
 
+#ifndef FL_HALF_SUMS /* checked once, for both */
 static bool vector_of(const fl_tensor *t, int32_t n) { return t->dtype == FL_F32 && t->rank == 1 && t->dims[0] == n; }
 
 /* At most 2^31 - 1 elements, so that no product below overflows. */
@@ -58,6 +61,7 @@ fl_status fl_conv_f32_check(const fl_call *c) {
   }
   return room > 0 ? FL_OK : FL_PLAN_PARAMS;
 }
+#endif
 
 /* Input offsets of output pixels p0..p0+n-1 under every tap. */
 static void locate(const geometry *g, int64_t p0, int64_t n, int64_t *offsets) {
@@ -96,7 +100,7 @@ static inline void tile(const geometry *g, const operand *d, const int64_t *offs
         for (int i = 0; i < PX; i++) gathered[i] = offsets[i] == OUTSIDE ? 0.0f : x[offsets[i]];
       for (int q = 0; q < ob; q++) {
         float k = w[q * d->wm];
-        for (int i = 0; i < PX; i++) acc[q][i] += k * in[i];
+        for (int i = 0; i < PX; i++) acc[q][i] = FL_SUM(acc[q][i] + k * in[i]);
       }
     }
   }
@@ -109,6 +113,20 @@ static int64_t pixel(const geometry *g, const int64_t *stride, int64_t p) {
   return p % g->out[2] * stride[2] + p / g->out[2] % g->out[1] * stride[1] + p / g->out[2] / g->out[1] * stride[0];
 }
 
+static float bias_of(const fl_call *c, int64_t m) {
+  const fl_conv_f32_params *p = c->params;
+  return p->bias ? ((const float *)c->p[2])[m * c->t[2]->strides[0]] : 0.0f;
+}
+
+/* What the sums of output channel m start from, and what is added to them in the end. */
+#ifdef FL_HALF_SUMS
+static float first_of(const fl_call *c, int64_t m) { return (void)c, (void)m, 0.0f; }
+static float last_of(const fl_call *c, int64_t m) { return bias_of(c, m); }
+#else
+static float first_of(const fl_call *c, int64_t m) { return bias_of(c, m); }
+static float last_of(const fl_call *c, int64_t m) { return (void)c, (void)m, 0.0f; }
+#endif
+
 /* Residual, activation and store of n pixels of output channel m in image b. */
 static void finish(const fl_call *c, const geometry *g, int64_t b, int64_t m, int64_t p0, int64_t n, const float *acc) {
   const fl_conv_f32_params *p = g->p;
@@ -116,9 +134,10 @@ static void finish(const fl_call *c, const geometry *g, int64_t b, int64_t m, in
   unsigned r = 2 + (unsigned)p->bias, s = r + (unsigned)p->residual;
   float *out = (float *)c->p[c->n_in] + b * y->strides[0] + m * y->strides[1];
   const float *res = p->residual ? (const float *)c->p[r] + b * c->t[r]->strides[0] + m * c->t[r]->strides[1] : NULL;
+  float bias = last_of(c, m);
   float slope = p->act == FL_ACT_PRELU ? ((const float *)c->p[s])[m * c->t[s]->strides[0]] : 0.0f;
   for (int64_t i = 0; i < n; i++) {
-    float v = acc[i] + (res ? res[pixel(g, g->rs, p0 + i)] : 0.0f);
+    float v = acc[i] + bias + (res ? res[pixel(g, g->rs, p0 + i)] : 0.0f);
     out[pixel(g, g->ys, p0 + i)] = fl_activate(p->act, v, p->alpha, p->beta, slope);
   }
 }
@@ -139,7 +158,7 @@ static void channels(const fl_call *c, const geometry *g, int64_t b, int64_t m, 
                w->dims[1], x->strides[1], w->strides[0], w->strides[1]};
   float acc[OB][PX];
   for (int q = 0; q < ob; q++)
-    for (int i = 0; i < PX; i++) acc[q][i] = g->p->bias ? ((const float *)c->p[2])[(m + q) * c->t[2]->strides[0]] : 0.0f;
+    for (int i = 0; i < PX; i++) acc[q][i] = first_of(c, m + q);
   (ob == OB ? tile4 : tile1)(g, &d, c->scratch, acc);
   for (int q = 0; q < ob; q++) finish(c, g, b, m + q, p0, n, acc[q]);
 }

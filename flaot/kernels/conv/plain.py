@@ -6,13 +6,14 @@ import math
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Act, Conv
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, float32_only
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, float32_only
 from flaot.kernels.common.axes import three
 from flaot.kernels.conv.parts import EPILOGUE, RATE, epilogue
 
 CONV = Kernel(
     "conv_f32",
     params=(Param("strides", count=3), Param("pads", count=3), Param("dilations", count=3), Param("group"), Param("bias"), *EPILOGUE),
+    variants=PORTABLE,
     enums={"act": Act},
 )
 """Inputs x, w, then as flagged bias and residual, then slope when act is prelu. Arrays hold the last n entries for n spatial axes."""

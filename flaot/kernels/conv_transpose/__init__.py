@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv_transpose import ConvTranspose
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 from flaot.kernels.common.axes import three
 from flaot.kernels.conv_transpose import phases
 
 CONV_TRANSPOSE = Kernel(
-    "conv_transpose_f32", params=(Param("strides", count=3), Param("begins", count=3), Param("dilations", count=3), Param("group"))
+    "conv_transpose_f32", params=(Param("strides", count=3), Param("begins", count=3), Param("dilations", count=3), Param("group")),
+    variants=PORTABLE,
 )
 
 

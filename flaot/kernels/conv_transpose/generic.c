@@ -1,4 +1,5 @@
 /* y[n,m,o] = bias[m] + sum of w[c,m,k] * x[n,c,i] where i * stride + k * dilation - begin = o, for 1 to 3 spatial axes, any strides. */
+#include "common/sum.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
@@ -10,6 +11,7 @@ static axes spatial(const fl_tensor *t) {
   return a;
 }
 
+#ifndef FL_HALF_SUMS /* checked once, for both */
 fl_status fl_conv_transpose_f32_check(const fl_call *c) {
   const fl_conv_transpose_f32_params *p = c->params;
   if (c->n_in < 2 || c->n_in > 3 || c->n_out != 1 || c->params_size != sizeof *p) return FL_PLAN_PARAMS;
@@ -24,6 +26,7 @@ fl_status fl_conv_transpose_f32_check(const fl_call *c) {
     if (p->strides[i] < 1 || p->begins[i] < 0 || p->dilations[i] < 1) return FL_PLAN_PARAMS;
   return FL_OK;
 }
+#endif
 
 /* Input position that reaches output o through tap k along axis a, or -1. */
 static int64_t source(const fl_conv_transpose_f32_params *p, int a, int64_t o, int32_t k, int32_t size) {
@@ -53,7 +56,7 @@ static float element(const job *j, const float *x, const float *w, const int64_t
         if (i2 < 0) continue;
         const float *xs = x + i0 * j->x.s[0] + i1 * j->x.s[1] + i2 * j->x.s[2];
         const float *ws = w + a * j->w.s[0] + b * j->w.s[1] + e * j->w.s[2];
-        for (int32_t c = 0; c < j->channels; c++) sum += xs[c * j->xc] * ws[c * j->wc];
+        for (int32_t c = 0; c < j->channels; c++) sum = FL_SUM(sum + xs[c * j->xc] * ws[c * j->wc]);
       }
     }
   }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from flaot.ir.graph import Node
 from flaot.ir.ops.cumsum import CumSum
 from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage
 
-CUMSUM = Kernel("cumsum", params=(Param("axis"), Param("exclusive"), Param("reverse")))
+CUMSUM = Kernel("cumsum", params=(Param("axis"), Param("exclusive"), Param("reverse")), variants=PORTABLE)
 
 
 class CumSumWay(Implementation):

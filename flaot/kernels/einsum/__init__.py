@@ -5,10 +5,10 @@ from __future__ import annotations
 from flaot.ir.graph import Node
 from flaot.ir.ops.einsum import Einsum
 from flaot.ir.types import MAX_RANK, DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel
 from flaot.plan.program import View
 
-CONTRACT = Kernel("contract")
+CONTRACT = Kernel("contract", variants=PORTABLE)
 """Inputs over all labels, the output's first; output over its own labels."""
 
 DTYPES = (DType.float32, DType.float64, DType.int32, DType.int64)

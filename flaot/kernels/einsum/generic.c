@@ -1,7 +1,9 @@
 /* y[o...] = sum over s... of the product of all inputs at [o..., s...]; float32, float64, int32 or int64, any strides.
    Integers wrap around. */
+#include "common/sum.h"
 #include "flaot/kernel.h"
 
+#ifndef FL_HALF_SUMS /* checked once, for both */
 fl_status fl_contract_check(const fl_call *c) {
   if (c->n_in < 1 || c->n_out != 1 || c->params_size != 0) return FL_PLAN_PARAMS;
   const fl_tensor *y = c->t[c->n_in], *x = c->t[0];
@@ -13,6 +15,7 @@ fl_status fl_contract_check(const fl_call *c) {
     if (y->dims[i] != x->dims[i]) return FL_PLAN_PARAMS;
   return FL_OK;
 }
+#endif
 
 /* Element offset of position r over axes first..last-1. */
 static int64_t offset(const fl_tensor *t, unsigned first, unsigned last, int64_t r) {
@@ -22,7 +25,7 @@ static int64_t offset(const fl_tensor *t, unsigned first, unsigned last, int64_t
 }
 
 /* U is the type sums wrap in. The innermost summed axis runs in a loop of its own. */
-#define DEFINE_SUM(NAME, T, U)                                                                                                   \
+#define DEFINE_SUM(NAME, T, U, SUM)                                                                                               \
   static T NAME(const fl_call *c, const int64_t *base, int64_t outer, unsigned first) {                                          \
     const fl_tensor *x = c->t[0];                                                                                                \
     unsigned last = x->rank;                                                                                                     \
@@ -38,15 +41,16 @@ static int64_t offset(const fl_tensor *t, unsigned first, unsigned last, int64_t
       for (int32_t k = 0; k < n; k++) {                                                                                          \
         U product = (U)q[0][k * s[0]];                                                                                           \
         for (uint32_t i = 1; i < c->n_in; i++) product *= (U)q[i][k * s[i]];                                                     \
-        sum += product;                                                                                                          \
+        sum = SUM(sum + product);                                                                                                    \
       }                                                                                                                          \
     }                                                                                                                            \
     return (T)sum;                                                                                                               \
   }
-DEFINE_SUM(sum_f32, float, float)
-DEFINE_SUM(sum_f64, double, double)
-DEFINE_SUM(sum_i32, int32_t, uint32_t)
-DEFINE_SUM(sum_i64, int64_t, uint64_t)
+#define PLAIN(v) (v)
+DEFINE_SUM(sum_f32, float, float, FL_SUM)
+DEFINE_SUM(sum_f64, double, double, PLAIN)
+DEFINE_SUM(sum_i32, int32_t, uint32_t, PLAIN)
+DEFINE_SUM(sum_i64, int64_t, uint64_t, PLAIN)
 
 fl_status fl_contract_generic(const fl_call *c) {
   const fl_tensor *x = c->t[0], *y = c->t[c->n_in];

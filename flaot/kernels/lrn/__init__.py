@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.lrn import LRN
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 
-LRN_F32 = Kernel("lrn_f32", params=(Param("size"), Param("alpha", "f32"), Param("beta", "f32"), Param("bias", "f32")))
+LRN_F32 = Kernel(
+    "lrn_f32", params=(Param("size"), Param("alpha", "f32"), Param("beta", "f32"), Param("bias", "f32")), variants=PORTABLE
+)
 
 
 class LrnWay(Implementation):

@@ -1,9 +1,11 @@
 /* Y[b..., m, n] = act(alpha sum_k A[b..., m, k] B[b..., k, n] + beta C[b..., m, n] + D[b..., m, n]), any strides: transposition and
    broadcasting are strides. t: A, B, optional C and D, Y, all of one rank and type; act on float32 alone. Sums run over k in order. */
 #include "common/activation.h"
+#include "common/sum.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
+#ifndef FL_HALF_SUMS /* checked once, for both */
 fl_status fl_matmul_check(const fl_call *c) {
   if (c->n_in < 2 || c->n_in > 4 || c->n_out != 1 || c->params_size != sizeof(fl_matmul_params)) return FL_PLAN_PARAMS;
   const fl_tensor *a = c->t[0], *b = c->t[1], *y = c->t[c->n_in];
@@ -23,6 +25,7 @@ fl_status fl_matmul_check(const fl_call *c) {
   default: return FL_PLAN_PARAMS;
   }
 }
+#endif
 
 /* Row `row` of Y in row-major order of all axes but the last; o: element offsets of the operands. */
 static void locate(const fl_call *c, int64_t row, int64_t o[5]) {
@@ -40,7 +43,7 @@ static void locate(const fl_call *c, int64_t row, int64_t o[5]) {
 
 enum { COLUMNS = 16 };
 
-#define MATMUL(NAME, T, ACC, ACT)                                                                                                \
+#define MATMUL(NAME, T, ACC, ACT, SUM)                                                                                             \
   static void NAME(const fl_call *c, int64_t row) {                                                                              \
     const fl_matmul_params *p = c->params;                                                                                       \
     const fl_tensor *ta = c->t[0], *tb = c->t[1], *ty = c->t[c->n_in];                                                           \
@@ -54,10 +57,10 @@ enum { COLUMNS = 16 };
       ACC sums[COLUMNS] = {0};                                                                                                   \
       if (columns == COLUMNS && bn == 1)                                                                                         \
         for (int64_t k = 0; k < depth; k++)                                                                                      \
-          for (int j = 0; j < COLUMNS; j++) sums[j] += (ACC)a[k * ak] * (ACC)b[k * bk + j];                                      \
+          for (int j = 0; j < COLUMNS; j++) sums[j] = SUM(sums[j] + (ACC)a[k * ak] * (ACC)b[k * bk + j]);                                  \
       else                                                                                                                       \
         for (int64_t k = 0; k < depth; k++)                                                                                      \
-          for (int64_t j = 0; j < columns; j++) sums[j] += (ACC)a[k * ak] * (ACC)b[k * bk + j * bn];                             \
+          for (int64_t j = 0; j < columns; j++) sums[j] = SUM(sums[j] + (ACC)a[k * ak] * (ACC)b[k * bk + j * bn]);                         \
       for (int64_t j = 0; j < columns; j++) {                                                                                    \
         ACC sum = p->alpha == 1.0f ? sums[j] : (ACC)((T)p->alpha * (T)sums[j]);                                                  \
         for (uint32_t i = 2; i < c->n_in; i++) {                                                                                 \
@@ -70,10 +73,10 @@ enum { COLUMNS = 16 };
   }
 #define ACTIVATE(v) fl_activate(p->act, v, p->act_alpha, p->act_beta, 0.0f)
 #define PLAIN(v) (v)
-MATMUL(row_f32, float, float, ACTIVATE)
-MATMUL(row_f64, double, double, PLAIN)
-MATMUL(row_32, uint32_t, uint32_t, PLAIN)
-MATMUL(row_64, uint64_t, uint64_t, PLAIN)
+MATMUL(row_f32, float, float, ACTIVATE, FL_SUM)
+MATMUL(row_f64, double, double, PLAIN, PLAIN)
+MATMUL(row_32, uint32_t, uint32_t, PLAIN, PLAIN)
+MATMUL(row_64, uint64_t, uint64_t, PLAIN, PLAIN)
 
 fl_status fl_matmul_generic(const fl_call *c) {
   if (fl_elements(c->t[c->n_in]) == 0) return FL_OK;

@@ -8,12 +8,13 @@ from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Act
 from flaot.ir.ops.matmul import FusedMatMul, Gemm, _Product
 from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param
 from flaot.plan.program import View
 
 MATMUL = Kernel(
     "matmul",
     params=(Param("alpha", "f32"), Param("beta", "f32"), Param("act"), Param("act_alpha", "f32"), Param("act_beta", "f32")),
+    variants=PORTABLE,
 )
 DTYPES = (DType.float32, DType.float64, DType.int32, DType.int64, DType.uint32, DType.uint64)
 

@@ -14,7 +14,7 @@ from flaot.ir.ops.norm import (
     RMSNormalization,
     _Norm,
 )
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 from flaot.plan.program import View
 
 
@@ -32,7 +32,7 @@ class Mode(enum.IntEnum):
 
 NORM = Kernel(
     "norm_f32", params=(Param("axes", "u32"), Param("mode"), Param("has"), Param("epsilon", "f32")),
-    variants=("generic", "avx2", "avx512"), enums={"norm": Mode},
+    variants=(*PORTABLE, "avx2", "avx512"), enums={"norm": Mode},
 )
 """``axes`` is a bit set; ``has`` flags scale (1) and bias (2)."""
 

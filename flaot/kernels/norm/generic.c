@@ -1,11 +1,11 @@
 /* y = (x - mean) * inv * scale + bias with mean and inv taken over the axes in the bit set `axes`; any strides.
    t: x, then as flagged scale and bias (bit 0, 1 of `has`) with the dims of x; outputs y and optionally mean and inv, size 1 on `axes`. */
+#include "common/sum.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 #include "norm/modes.h"
 
-enum { RUN = 32 };
-
+#ifndef FL_HALF_SUMS /* checked once, for both */
 fl_status fl_norm_f32_check(const fl_call *c) {
   const fl_norm_f32_params *p = c->params;
   if (c->params_size != sizeof *p || p->mode < 0 || p->mode >= FL_NORM_COUNT || p->has < 0 || p->has > 3) return FL_PLAN_PARAMS;
@@ -19,6 +19,7 @@ fl_status fl_norm_f32_check(const fl_call *c) {
   }
   return FL_OK;
 }
+#endif
 
 typedef struct { const fl_call *c; uint32_t axes, operands; int64_t n, stat[2], o[4]; int32_t at[FL_MAX_RANK]; } walk;
 
@@ -33,22 +34,33 @@ static void next(walk *w) {
   }
 }
 
-/* Sum over the window of v, |v| or v v with v = x - mean; runs of RUN are added with their rounding errors carried along. */
+static float term(float v, int power) { return power == 2 ? v * v : power == 1 && v < 0.0f ? -v : v; }
+
+/* Sum over the window of v, |v| or v v with v = x - mean: one by one in float16, or in runs of RUN that are added with their rounding
+   errors carried along. */
+#ifdef FL_HALF_SUMS
+static float total(walk *w, float mean, int power) {
+  const float *x = w->c->p[0];
+  float sum = 0.0f;
+  for (int64_t i = 0; i < w->n; i++, next(w)) sum = FL_SUM(sum + term(x[w->o[0]] - mean, power));
+  return sum;
+}
+#else
+enum { RUN = 32 };
+
 static float total(walk *w, float mean, int power) {
   const float *x = w->c->p[0];
   float sum = 0.0f, lost = 0.0f;
   for (int64_t i = 0; i < w->n;) {
     float run = 0.0f;
-    for (int64_t end = i + RUN < w->n ? i + RUN : w->n; i < end; i++, next(w)) {
-      float v = x[w->o[0]] - mean;
-      run += power == 2 ? v * v : power == 1 && v < 0.0f ? -v : v;
-    }
+    for (int64_t end = i + RUN < w->n ? i + RUN : w->n; i < end; i++, next(w)) run += term(x[w->o[0]] - mean, power);
     float add = sum + run, part = add - sum;
     if (add - add == 0.0f) lost += (sum - (add - part)) + (run - part);
     sum = add;
   }
   return sum + lost;
 }
+#endif
 
 static void window(walk *w, const fl_norm_f32_params *p) {
   const fl_call *c = w->c;

@@ -10,7 +10,7 @@ from typing import Any
 from flaot.ir.graph import Node
 from flaot.ir.ops.pool import AveragePool, LpPool, MaxPool, _Pool
 from flaot.ir.types import DType
-from flaot.kernels.base import VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import PORTABLE, VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.common.axes import three
 
 
@@ -23,7 +23,10 @@ class Mode(enum.IntEnum):
 
 
 _WINDOW = tuple(Param(name, count=3) for name in ("window", "stride", "dilation", "begin", "end"))
-POOL = Kernel("pool_f32", params=(Param("mode"), Param("include"), Param("p"), *_WINDOW), variants=VARIANTS, enums={"pool": Mode})
+POOL = Kernel(
+    "pool_f32", params=(Param("mode"), Param("include"), Param("p"), *_WINDOW), variants=(*PORTABLE, "avx2", "avx512"),
+    enums={"pool": Mode},
+)
 MAXPOOL = Kernel("maxpool", params=(Param("column_major"), *_WINDOW), variants=VARIANTS)
 
 

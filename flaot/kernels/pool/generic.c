@@ -1,8 +1,10 @@
 /* y[n,c,o...] = max, mean or p-norm of x over the window at o; x and y of rank 3 to 5, any strides. */
 #include "common/math.h"
+#include "common/sum.h"
 #include "gen/params.h"
 #include "pool/window.h"
 
+#ifndef FL_HALF_SUMS /* checked once, for both */
 /* Floats the row buffer of the vector variants needs. */
 static int64_t row_floats(const fl_pool_f32_params *p, int64_t in, int64_t out) {
   int64_t used = (out - 1) * p->stride[2] + (int64_t)(p->window[2] - 1) * p->dilation[2] + 1, whole = in + p->begin[2];
@@ -19,6 +21,7 @@ fl_status fl_pool_f32_check(const fl_call *c) {
   int64_t row = row_floats(p, x->dims[x->rank - 1], y->dims[y->rank - 1]);
   return row <= (int64_t)(c->scratch_size / sizeof(float)) ? FL_OK : FL_PLAN_PARAMS;
 }
+#endif
 
 static float root(float sum, int32_t p) {
   if (p == 1) return sum;
@@ -42,7 +45,7 @@ static float reduce(const float *x, const window *w) {
         float v = x[(w->t[0].at + (int64_t)i * p->dilation[0]) * w->s[0] + (w->t[1].at + (int64_t)j * p->dilation[1]) * w->s[1] +
                     (w->t[2].at + (int64_t)k * p->dilation[2]) * w->s[2]];
         if (p->mode == FL_POOL_MAX) acc = v > acc || v != v ? v : acc;
-        else acc += p->mode == FL_POOL_MEAN ? v : power(v, p->p);
+        else acc = FL_SUM(acc + (p->mode == FL_POOL_MEAN ? v : power(v, p->p)));
       }
   return p->mode == FL_POOL_MEAN ? acc / w->count : p->mode == FL_POOL_NORM ? root(acc, p->p) : acc;
 }

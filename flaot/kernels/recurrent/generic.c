@@ -2,6 +2,7 @@
    lengths i32 [N], h0 [D,N,H], c0 [D,N,H], P [D,3*H]; outputs Y [T,D,N,H], final h [D,N,H], for LSTM final c [D,N,H]; any strides.
    Scratch: (G + 3) * H floats. One item of work is one sequence in one direction. */
 #include "common/activation.h"
+#include "common/sum.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
@@ -26,6 +27,7 @@ static operands bind(const fl_call *c) {
   return o;
 }
 
+#ifndef FL_HALF_SUMS /* checked once, for both */
 static bool is(const operand *o, unsigned dtype, unsigned rank, const int64_t *dims) {
   if (!o->t) return true;
   if (o->t->dtype != dtype || o->t->rank != rank) return false;
@@ -54,6 +56,7 @@ fl_status fl_recurrent_check(const fl_call *c) {
     is(&o.hn, FL_F32, 3, (int64_t[]){d, n, h}) && is(&o.cn, FL_F32, 3, (int64_t[]){d, n, h});
   return fits && c->scratch_size / sizeof(float) >= (size_t)((g + 3) * h) ? FL_OK : FL_PLAN_PARAMS;
 }
+#endif
 
 static const float *at(const operand *o, int64_t i, int64_t j, int64_t k) {
   const fl_tensor *t = o->t;
@@ -87,7 +90,7 @@ static float clip(const cell *s, float v) { return s->p->clip > 0.0f ? fl_clampf
 
 static float dot(const float *w, int64_t ws, const float *x, int64_t xs, int64_t n) {
   float sum = 0.0f;
-  for (int64_t k = 0; k < n; k++) sum += w[k * ws] * x[k * xs];
+  for (int64_t k = 0; k < n; k++) sum = FL_SUM(sum + w[k * ws] * x[k * xs]);
   return sum;
 }
 

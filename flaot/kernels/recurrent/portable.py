@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.recurrent import ACTIVATIONS, GRU, LSTM, RNN, _Recurrent
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, float32_only
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, float32_only
 from flaot.plan.program import View
 
 RECURRENT = Kernel(
@@ -13,6 +13,7 @@ RECURRENT = Kernel(
         Param("cell"), Param("has"), Param("reverse"), Param("flag"), Param("clip", "f32"),
         Param("act", count=6), Param("alpha", "f32", 6), Param("beta", "f32", 6),
     ),
+    variants=PORTABLE,
 )
 """``has`` flags the optional operands, lowest bit B; ``flag`` is input_forget or linear_before_reset."""
 

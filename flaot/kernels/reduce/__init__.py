@@ -5,10 +5,10 @@ from __future__ import annotations
 from flaot.ir.graph import Node
 from flaot.ir.ops.reduce import KINDS, ReduceLogSumExp, ReduceMax, ReduceMin, _Reduce
 from flaot.ir.types import DType
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.plan.program import View
 
-REDUCE = Kernel("reduce", params=(Param("kind"),), variants=("generic", "avx2", "avx512"))
+REDUCE = Kernel("reduce", params=(Param("kind"),), variants=(*PORTABLE, "avx2", "avx512"))
 DTYPES = (DType.float32, DType.float64, DType.int32, DType.int64, DType.uint32, DType.uint64, DType.int8, DType.uint8)
 
 

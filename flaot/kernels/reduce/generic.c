@@ -1,12 +1,12 @@
 /* y = reduction of x over every axis where y has size 1 and x may have more; any strides.
    Float sums: plain over runs of 32, the runs added with the rounding error carried along, so the error does not grow with length. */
 #include "common/math.h"
+#include "common/sum.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 #include "reduce/kinds.h"
 
-enum { RUN = 32 };
-
+#ifndef FL_HALF_SUMS /* checked once, for both */
 fl_status fl_reduce_check(const fl_call *c) {
   const fl_reduce_params *p = c->params;
   if (c->n_in != 1 || c->n_out != 1 || c->params_size != sizeof *p) return FL_PLAN_PARAMS;
@@ -21,6 +21,7 @@ fl_status fl_reduce_check(const fl_call *c) {
   default: return FL_PLAN_PARAMS;
   }
 }
+#endif
 
 /* The reduced axes of x, the longest-running innermost as given. */
 typedef struct { int64_t n; unsigned rank; int32_t dims[FL_MAX_RANK]; int64_t strides[FL_MAX_RANK]; } window;
@@ -44,7 +45,14 @@ static void next(walk *s) {
   }
 }
 
-/* Sum of F(v) over the window, v the element as ACC. */
+/* Sum of F(v) over the window, v the element as ACC. Sums in float16 run over the elements one by one. */
+#ifdef FL_HALF_SUMS
+#define FLOAT_SUM(T, F)                                                                                                         \
+  T total = 0;                                                                                                                   \
+  for (int64_t i = 0; i < w->n; i++, next(&s)) { T v = x[s.offset]; total = sizeof(T) == sizeof(float) ? (T)FL_SUM((float)(total + F)) : total + F; }
+#else
+enum { RUN = 32 };
+
 #define FLOAT_SUM(T, F)                                                                                                         \
   T total = 0, lost = 0;                                                                                                         \
   for (int64_t i = 0; i < w->n;) {                                                                                               \
@@ -55,6 +63,7 @@ static void next(walk *s) {
     total = sum;                                                                                                                 \
   }                                                                                                                              \
   total += lost;
+#endif
 
 #define REDUCE_FLOAT(T, NAME, SQRT, LOG, EXP, LOWEST, HIGHEST)                                                                   \
   static T NAME(const T *x, const window *w, int kind) {                                                                         \

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.softmax import LogSoftmax, Softmax, _Normaliser
-from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
+from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
 
-SOFTMAX = Kernel("softmax_f32", params=(Param("axis"), Param("log")), variants=("generic", "avx2", "avx512"))
+SOFTMAX = Kernel("softmax_f32", params=(Param("axis"), Param("log")), variants=(*PORTABLE, "avx2", "avx512"))
 
 
 class SoftmaxWay(Implementation):

@@ -1,8 +1,10 @@
 /* y[..., i, ...] along one axis of any strided tensor: subtract the maximum, exponentiate, normalise. Works in place. */
 #include "common/math.h"
+#include "common/sum.h"
 #include "flaot/kernel.h"
 #include "gen/params.h"
 
+#ifndef FL_HALF_SUMS /* checked once, for both */
 fl_status fl_softmax_f32_check(const fl_call *c) {
   const fl_softmax_f32_params *p = c->params;
   if (c->n_in != 1 || c->n_out != 1 || c->params_size != sizeof *p) return FL_PLAN_PARAMS;
@@ -10,6 +12,7 @@ fl_status fl_softmax_f32_check(const fl_call *c) {
   if (x->dtype != FL_F32 || y->dtype != FL_F32 || !fl_same_dims(x, y)) return FL_PLAN_PARAMS;
   return p->axis >= 0 && p->axis < x->rank ? FL_OK : FL_PLAN_PARAMS;
 }
+#endif
 
 static void row(const float *x, int64_t xs, float *y, int64_t ys, int32_t n, bool log) {
   float max = x[0], sum = 0.0f;
@@ -17,7 +20,7 @@ static void row(const float *x, int64_t xs, float *y, int64_t ys, int32_t n, boo
   for (int32_t i = 0; i < n; i++) {
     float d = x[i * xs] - max, e = fl_expf(d);
     y[i * ys] = log ? d : e;
-    sum += e;
+    sum = FL_SUM(sum + e);
   }
   float scale = log ? fl_logf(sum) : 1.0f / sum;
   for (int32_t i = 0; i < n; i++) y[i * ys] = log ? y[i * ys] - scale : y[i * ys] * scale;

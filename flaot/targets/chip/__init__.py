@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 
 
 def chip_cpu(hcd: Hcd) -> Cpu:
-    """What choosing kernels needs to know of a chip: portable ones only, with float16 sums where the descriptor says so."""
+    """What choosing kernels needs to know of a chip: portable ones only."""
     numerics, constraints = hcd.full.numerics, hcd.full.constraints
     assert constraints is not None
-    variants = ("generic", "half") if numerics is not None and numerics.float16_accumulator == "float16" else ("generic",)
     flush = numerics is not None and numerics.denormals == "flush"
-    return Cpu(hcd.name, variants, constraints.memory_alignment_bytes or 64, rounding=rounding_of(hcd), flush_denormals=flush)
+    return Cpu(hcd.name, ("generic",), constraints.memory_alignment_bytes or 64, rounding=rounding_of(hcd), flush_denormals=flush)
 
 
 def rounding_of(hcd: Hcd) -> Rounding:

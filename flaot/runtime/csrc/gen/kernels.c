@@ -39,10 +39,13 @@ fl_status fl_softmax_f32_check(const fl_call *c);
 fl_status fl_topk_check(const fl_call *c);
 fl_status fl_arg_generic(const fl_call *c);
 fl_status fl_attention_f32_generic(const fl_call *c);
+fl_status fl_attention_f32_half(const fl_call *c);
 fl_status fl_contract_generic(const fl_call *c);
+fl_status fl_contract_half(const fl_call *c);
 fl_status fl_conv_dw_f32_avx2(const fl_call *c);
 fl_status fl_conv_dw_f32_avx512(const fl_call *c);
 fl_status fl_conv_f32_generic(const fl_call *c);
+fl_status fl_conv_f32_half(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
 fl_status fl_conv_gemm_s8_avx2(const fl_call *c);
@@ -51,11 +54,13 @@ fl_status fl_conv_s8_generic(const fl_call *c);
 fl_status fl_conv_stem_f32_avx2(const fl_call *c);
 fl_status fl_conv_stem_f32_avx512(const fl_call *c);
 fl_status fl_conv_transpose_f32_generic(const fl_call *c);
+fl_status fl_conv_transpose_f32_half(const fl_call *c);
 fl_status fl_conv_wino_f32_avx2(const fl_call *c);
 fl_status fl_conv_wino_f32_avx512(const fl_call *c);
 fl_status fl_copy_avx2(const fl_call *c);
 fl_status fl_copy_generic(const fl_call *c);
 fl_status fl_cumsum_generic(const fl_call *c);
+fl_status fl_cumsum_half(const fl_call *c);
 fl_status fl_gather_generic(const fl_call *c);
 fl_status fl_gather_elements_generic(const fl_call *c);
 fl_status fl_gather_nd_generic(const fl_call *c);
@@ -63,10 +68,12 @@ fl_status fl_gemm_f32_avx2(const fl_call *c);
 fl_status fl_gemm_f32_avx512(const fl_call *c);
 fl_status fl_grid_sample_f32_generic(const fl_call *c);
 fl_status fl_lrn_f32_generic(const fl_call *c);
+fl_status fl_lrn_f32_half(const fl_call *c);
 fl_status fl_map_avx2(const fl_call *c);
 fl_status fl_map_avx512(const fl_call *c);
 fl_status fl_map_generic(const fl_call *c);
 fl_status fl_matmul_generic(const fl_call *c);
+fl_status fl_matmul_half(const fl_call *c);
 fl_status fl_matmul_s8_generic(const fl_call *c);
 fl_status fl_maxpool_avx2(const fl_call *c);
 fl_status fl_maxpool_avx512(const fl_call *c);
@@ -74,16 +81,20 @@ fl_status fl_maxpool_generic(const fl_call *c);
 fl_status fl_norm_f32_avx2(const fl_call *c);
 fl_status fl_norm_f32_avx512(const fl_call *c);
 fl_status fl_norm_f32_generic(const fl_call *c);
+fl_status fl_norm_f32_half(const fl_call *c);
 fl_status fl_pool_f32_avx2(const fl_call *c);
 fl_status fl_pool_f32_avx512(const fl_call *c);
 fl_status fl_pool_f32_generic(const fl_call *c);
+fl_status fl_pool_f32_half(const fl_call *c);
 fl_status fl_recast_generic(const fl_call *c);
 fl_status fl_recurrent_generic(const fl_call *c);
+fl_status fl_recurrent_half(const fl_call *c);
 fl_status fl_recurrent_steps_avx2(const fl_call *c);
 fl_status fl_recurrent_steps_avx512(const fl_call *c);
 fl_status fl_reduce_avx2(const fl_call *c);
 fl_status fl_reduce_avx512(const fl_call *c);
 fl_status fl_reduce_generic(const fl_call *c);
+fl_status fl_reduce_half(const fl_call *c);
 fl_status fl_resize_f32_avx2(const fl_call *c);
 fl_status fl_resize_f32_avx512(const fl_call *c);
 fl_status fl_resize_f32_generic(const fl_call *c);
@@ -96,6 +107,7 @@ fl_status fl_scatter_nd_generic(const fl_call *c);
 fl_status fl_softmax_f32_avx2(const fl_call *c);
 fl_status fl_softmax_f32_avx512(const fl_call *c);
 fl_status fl_softmax_f32_generic(const fl_call *c);
+fl_status fl_softmax_f32_half(const fl_call *c);
 fl_status fl_topk_generic(const fl_call *c);
 
 const fl_kernel fl_kernels[] = {
@@ -135,6 +147,12 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX2
   {0x29d5c096u, FL_ISA_AVX2, fl_reduce_check, fl_reduce_avx2, "reduce.avx2"},
 #endif
+#ifdef FLAOT_HALF
+  {0x3358fa22u, 0, fl_conv_f32_check, fl_conv_f32_half, "conv_f32.half"},
+#endif
+#ifdef FLAOT_HALF
+  {0x36a8dc02u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_half, "conv_transpose_f32.half"},
+#endif
 #ifdef FLAOT_AVX2
   {0x3e1638bau, FL_ISA_AVX2, fl_norm_f32_check, fl_norm_f32_avx2, "norm_f32.avx2"},
 #endif
@@ -147,6 +165,9 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX512
   {0x469e6d4eu, FL_ISA_AVX512, fl_softmax_f32_check, fl_softmax_f32_avx512, "softmax_f32.avx512"},
 #endif
+#ifdef FLAOT_HALF
+  {0x4bd67190u, 0, fl_recurrent_check, fl_recurrent_half, "recurrent.half"},
+#endif
 #ifdef FLAOT_AVX2
   {0x4d2147e3u, FL_ISA_AVX2, fl_resize_nearest_check, fl_resize_nearest_avx2, "resize_nearest.avx2"},
 #endif
@@ -156,6 +177,9 @@ const fl_kernel fl_kernels[] = {
   {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
 #ifdef FLAOT_AVX2
   {0x5309ef74u, FL_ISA_AVX2, fl_resize_f32_check, fl_resize_f32_avx2, "resize_f32.avx2"},
+#endif
+#ifdef FLAOT_HALF
+  {0x53507838u, 0, fl_attention_f32_check, fl_attention_f32_half, "attention_f32.half"},
 #endif
   {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
   {0x56044e0cu, 0, fl_recast_check, fl_recast_generic, "recast.generic"},
@@ -194,17 +218,41 @@ const fl_kernel fl_kernels[] = {
 #ifdef FLAOT_AVX512
   {0x90c822b8u, FL_ISA_AVX512, fl_reduce_check, fl_reduce_avx512, "reduce.avx512"},
 #endif
+#ifdef FLAOT_HALF
+  {0x914fbc44u, 0, fl_matmul_check, fl_matmul_half, "matmul.half"},
+#endif
   {0x9a8d4ee8u, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
+#ifdef FLAOT_HALF
+  {0x9de1884eu, 0, fl_pool_f32_check, fl_pool_f32_half, "pool_f32.half"},
+#endif
   {0xad419222u, 0, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
+#ifdef FLAOT_HALF
+  {0xb020ed9au, 0, fl_contract_check, fl_contract_half, "contract.half"},
+#endif
   {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
+#ifdef FLAOT_HALF
+  {0xc67fcedau, 0, fl_norm_f32_check, fl_norm_f32_half, "norm_f32.half"},
+#endif
 #ifdef FLAOT_AVX512
   {0xc699838eu, FL_ISA_AVX512, fl_recurrent_steps_check, fl_recurrent_steps_avx512, "recurrent_steps.avx512"},
 #endif
 #ifdef FLAOT_AVX512
   {0xc6bc0c10u, FL_ISA_AVX512, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
 #endif
+#ifdef FLAOT_HALF
+  {0xc6fafcbeu, 0, fl_reduce_check, fl_reduce_half, "reduce.half"},
+#endif
+#ifdef FLAOT_HALF
+  {0xce949c2au, 0, fl_cumsum_check, fl_cumsum_half, "cumsum.half"},
+#endif
+#ifdef FLAOT_HALF
+  {0xd2ef3c08u, 0, fl_softmax_f32_check, fl_softmax_f32_half, "softmax_f32.half"},
+#endif
 #ifdef FLAOT_AVX2
   {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
+#endif
+#ifdef FLAOT_HALF
+  {0xe0f53dfau, 0, fl_lrn_f32_check, fl_lrn_f32_half, "lrn_f32.half"},
 #endif
   {0xe1558dabu, 0, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
 #ifdef FLAOT_AVX512
