@@ -99,6 +99,10 @@ def _spreads(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
         return False
 
 
+LARGE = 2**26
+"""Elements of a mask from which on it is neither looked through nor written out."""
+
+
 def causal_mask(queries: int, keys: int, offset: int) -> np.ndarray:
     """[queries, keys] float32: 0 where key j <= query i + offset, else -inf."""
     seen = np.arange(keys) <= np.arange(queries)[:, None] + offset
@@ -137,7 +141,8 @@ def may_be_blind(op: Attention, inputs: Sequence[Value | None]) -> bool:
     mask = inputs[3] if len(inputs) > 3 else None
     if mask is None:
         return op.causal and op.offset < 0
-    if mask.data is None or mask.type.dtype not in (DType.float32, DType.float64, DType.float16):
+    lead = math.prod(mask.type.shape[:-2])
+    if mask.data is None or mask.type.dtype not in (DType.float32, DType.float64, DType.float16) or lead * queries * keys > LARGE:
         return True
     seen = np.broadcast_to(mask.data > -np.inf, (*mask.type.shape[:-2], queries, keys) if mask.type.rank >= 2 else (queries, keys))
     if op.causal:

@@ -13,11 +13,12 @@ import numpy as np
 
 from flaot.ir.graph import Node, Value
 from flaot.ir.ops.activations import Tanh
-from flaot.ir.ops.attention import Attention, causal_mask
+from flaot.ir.ops.attention import LARGE, Attention, causal_mask
 from flaot.ir.ops.compare import Equal, Where
 from flaot.ir.ops.matmul import MatMul
 from flaot.ir.ops.reduce import ReduceMax
 from flaot.ir.ops.softmax import Softmax
+from flaot.ir.types import MAX_ELEMENTS
 from flaot.rewrite import Miss
 from flaot.rules.expand.parts import Made, Parts, expands
 from flaot.rules.match import COMPUTABLE, operand
@@ -32,6 +33,8 @@ def attention(p: Parts, node: Node) -> Made:
     q, k, v = (operand(node, i) for i in range(3))
     batch, heads, queries, depth = q.type.shape
     keys, stacked = k.type.shape[2], (batch, op.kv_heads, op.group * queries)
+    if batch * heads * queries * keys > MAX_ELEMENTS or (op.causal and queries * keys > LARGE):
+        return Miss(f"scores of {[batch, heads, queries, keys]} are too large to be written out")
     scores = p(MatMul(), p.reshape(q, (*stacked, depth)), p.transpose(k, (0, 1, 3, 2)))
     scores = p.reshape(scores, (batch, heads, queries, keys))
     if op.scale != 1.0:
