@@ -9,13 +9,14 @@ import pytest
 
 from flaot.errors import PlanError
 from flaot.ir.types import DType, Rounding, TensorType
-from flaot.plan.program import Launch, Program
+from flaot.kernels.base import KERNELS, load_all
+from flaot.plan.program import Launch, Program, Space, Step
 from flaot.plan.read import read_plan
 from flaot.plan.text import dump
 from flaot.plan.write import write_plan
 from flaot.runtime.session import Session
-from tests.plan.devices import F16, NHCW, NHWC, NPU, conv_on_chip
-from tests.plan.programs import CPU, plan_of
+from tests.plan.devices import F16, NHCW, NHWC, NPU, conv_on_chip, on_chip, transfer, weights
+from tests.plan.programs import CPU, plan_of, port
 
 X = np.arange(9, dtype=np.float16).reshape(1, 1, 3, 3)
 SUMS = np.array([[[[8, 12], [20, 24]]]], np.float16)
@@ -164,3 +165,21 @@ def test_host_plans_have_no_sections_for_chips() -> None:
     from tests.plan.programs import two_softmaxes
 
     assert not {Section.chips, Section.launches} & set(read_plan(plan_of(two_softmaxes()))._sections)
+
+
+def test_elements_that_a_kernel_leaves_alone_stay() -> None:
+    """Scatter writes into a copy of its data, one element of four here."""
+    load_all()
+    type = TensorType(F16, (4,))
+    x, y = port(Space.input, 0, "x", type), port(Space.output, 0, "y", type)
+    chip_x, chip_y = on_chip(0, type), on_chip(256, type)
+    index, update = weights(np.array([1]), DType.int64), weights(np.array([9], np.float16))
+    kernel = KERNELS["scatter_elements"]
+    scatter = Step(kernel.name, "generic", (index, update), (chip_y,), kernel.pack(axis=0, reduction=0), device=1, launch=Launch("vector"))
+    copied, between = (
+        Step("copy", "generic", (a,), (b,), device=1, launch=Launch("vector"))
+        for a, b in ((chip_x, chip_y), (weights(np.zeros(4, np.float16)), on_chip(512, type)))
+    )
+    steps = [transfer(x.view, chip_x), copied, between, scatter, transfer(chip_y, y.view)]
+    program = Program([x], [y], steps, chips=[replace(NPU)])
+    assert run(program, np.array([5, 6, 7, 8], np.float16)).tolist() == [5, 9, 7, 8]

@@ -126,7 +126,7 @@ static fl_status sim_launch(void *device, const fl_launch *l) {
   for (uint32_t i = 0; i < l->n_in + l->n_out; i++) {
     if (!fl_is_narrow(l->t[i])) continue;
     j.p[i] = room, room += rounded(sizeof(float) * (size_t)fl_elements(l->t[i]));
-    if (i < l->n_in) fl_widen(l->t[i], j.stored[i], j.p[i]);
+    fl_widen(l->t[i], j.stored[i], j.p[i]); /* outputs too: some kernels (scatter) write a few elements and leave the others */
   }
   fl_call call = {j.t, j.p, l->n_in, l->n_out, l->params, l->params_size, s->workspace, l->scratch_size, 0, 1};
   status = k->run(&call);
