@@ -1,18 +1,22 @@
 """Labelling: one label for every node so that the node costs and the costs of the edges between them are least together.
 
+    energy = sum of costs[n][label(n)] + sum of w[label(a), label(b)] over the edges (a, b, w)
+
 Exact by variable elimination while the tables stay small, which holds for the long and narrow graphs of models: a node is minimised out
-and leaves a table over its neighbours. Where the graph is wider, what elimination leaves is solved by one minimum cut when it has
-two labels and is submodular (exact as well), else by expansion moves: minimum cuts that let any set of nodes switch to one label.
+and leaves a table over its neighbours. Where the graph is wider, labels that another label of the node always beats are dropped; what is
+left is one minimum cut when it has two labels and is submodular (exact as well), else expansion moves: cuts that let any set of nodes
+switch to one label.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import networkx as nx
 import numpy as np
+
+from flaot.mapping.cut import cut
 
 TABLE = 100_000
 """Entries of the largest table that elimination may make."""
@@ -20,22 +24,25 @@ TABLE = 100_000
 SWEEPS = 20
 """Rounds of expansion moves over all labels."""
 
+Edge = tuple[int, int, np.ndarray]
+
 
 @dataclass
 class Problem:
-    """``costs[n][i]`` is what label i costs at node n (infinite: not allowed), ``edges`` are (a, b, matrix of costs [label a, label b]).
+    """``costs[n][i]`` is what label i costs at node n (infinite: not allowed), ``edges`` are (a, b, matrix of costs [label a, label b]);
+    several edges between two nodes add up.
 
     ``names`` says what labels mean where nodes number them differently; expansion moves are made by name.
     """
 
     costs: dict[int, Sequence[float]]
-    edges: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
     names: Mapping[int, Sequence[Hashable]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Labels by node, their energy, and whether no labelling is better for certain. Ties go to the lowest labels."""
+    """Labels by node, their energy (infinite when no labelling is allowed), and whether no labelling is better for certain."""
 
     labels: dict[int, int]
     energy: float
@@ -49,19 +56,43 @@ def energy(problem: Problem, labels: Mapping[int, int]) -> float:
 
 
 def solve(problem: Problem, table: int = TABLE) -> Solution:
-    """The best labelling found. ``table`` bounds the entries of elimination's tables."""
-    run = _Elimination(problem)
-    if not run.all(table):
-        run = _Elimination(problem)
-        run.narrow()
-    core = run.core()
-    labels, exact = _solve_core(core) if core.costs else ({}, True)
-    labels = run.substitute(labels)
-    return Solution({n: labels[n] for n in problem.costs}, energy(problem, labels), exact)
+    """The best labelling found, the same on every run; of equal labels of a node the lowest. ``table`` bounds elimination's tables."""
+    allowed = {n: _finite(c) for n, c in problem.costs.items()}
+    outside = _Elimination(_restricted(problem, allowed))
+    outside.run(table, degree=2)
+    labels: dict[int, int] = {}
+    exact = True
+    for part in _components(outside.core()):
+        found, sure = _solve_wide(part, table)
+        labels.update(found)
+        exact &= sure
+    labels = outside.substitute(labels)
+    labels = {n: int(allowed[n][labels[n]]) for n in problem.costs}
+    return Solution(labels, energy(problem, labels), exact)
+
+
+def _solve_wide(part: Problem, table: int) -> tuple[dict[int, int], bool]:
+    """Labels of a connected problem, and whether none are better."""
+    inside = _Elimination(part)
+    inside.run(table)
+    if not inside.near:
+        return inside.substitute({}), True
+    kept = _unbeaten(part)
+    if any(len(kept[n]) < len(c) for n, c in part.costs.items()):
+        reduced = solve(_restricted(part, kept), table)
+        return {n: int(kept[n][label]) for n, label in reduced.labels.items()}, reduced.exact
+    if all(len(c) == 2 for c in part.costs.values()):
+        labels, exact = cut(part.costs, part.edges)
+        if exact:
+            return labels, True
+    return expand(part), False
+
+
+# -- elimination -----------------------------------------------------------------------------------------------------------
 
 
 class _Elimination:
-    """Factors (variables, table) and what was minimised out of them, in order."""
+    """Factors (tables over several nodes) by each of their nodes, and what was minimised out of them, in order."""
 
     def __init__(self, problem: Problem) -> None:
         self.names = problem.names
@@ -72,96 +103,158 @@ class _Elimination:
         self.done: list[tuple[int, tuple[int, ...], np.ndarray]] = []
         for a, b, w in problem.edges:
             if a == b:
-                self.unary[a] = self.unary[a] + np.diagonal(w)
+                self._add((a,), np.diagonal(w))
+            elif self.sizes[a] == 1:
+                self._add((b,), w[0])
+            elif self.sizes[b] == 1:
+                self._add((a,), w[:, 0])
             else:
-                self._add((a, b), np.asarray(w, float))
+                self._add((a, b) if a < b else (b, a), np.asarray(w if a < b else w.T, float))
 
-    def _add(self, over: tuple[int, ...], table: np.ndarray) -> None:
-        if len(over) == 0:
-            return
-        if len(over) == 1:
-            self.unary[over[0]] = self.unary[over[0]] + table
-            return
-        order = tuple(sorted(over))
-        table = table.transpose([over.index(n) for n in order]) if order != over else table
-        held = self.factors[order[0]].get(order)
-        table = table if held is None else held + table
-        for n in order:
-            self.factors[n][order] = table
-            self.near[n].update(order)
-            self.near[n].discard(n)
-
-    def _width(self, n: int) -> int:
-        width = self.sizes[n]
-        for m in self.near[n]:
-            width *= self.sizes[m]
-        return width
-
-    def all(self, table: int) -> bool:
-        """Eliminates every node, narrowest first; False when a table would grow too large."""
-        heap = [(self._width(n), n) for n in self.near]
+    def run(self, table: int, degree: int | None = None) -> None:
+        """Eliminates nodes, narrowest first, while their tables have at most ``table`` entries and they at most ``degree`` neighbours."""
+        heap = [(self._width(n, table), n) for n in self.near]
         heapq.heapify(heap)
         while heap:
             width, n = heapq.heappop(heap)
-            if n not in self.near or width != self._width(n):
-                continue
             if width > table:
-                return False
-            for m in self._out(n):
-                heapq.heappush(heap, (self._width(m), m))
-        return True
-
-    def narrow(self) -> None:
-        """Eliminates nodes of at most two neighbours, which leaves edges between two nodes only."""
-        todo = sorted(self.near, reverse=True)
-        while todo:
-            n = todo.pop()
-            if n in self.near and len(self.near[n]) <= 2:
-                todo += sorted(self._out(n), reverse=True)
-
-    def _out(self, n: int) -> list[int]:
-        over = (*sorted(self.near[n]), n)
-        table = np.zeros([self.sizes[m] for m in over]) + self.unary[n]
-        for held, w in self.factors.pop(n).items():
-            table = table + _spread(held, w, over)
-            for m in held:
-                if m != n:
-                    del self.factors[m][held]
-        self.done.append((n, over[:-1], table))
-        for m in over[:-1]:
-            self.near[m].discard(n)
-        del self.near[n]
-        self._add(over[:-1], table.min(axis=-1))
-        return list(over[:-1])
+                return
+            if n in self.near and (degree is None or len(self.near[n]) <= degree) and width == self._width(n, table):
+                for m in self._out(n):
+                    heapq.heappush(heap, (self._width(m, table), m))
 
     def core(self) -> Problem:
-        """What is left: costs and edges between two nodes."""
-        edges = {over: w for n in self.near for over, w in self.factors[n].items()}
-        return Problem({n: self.unary[n].tolist() for n in self.near}, [(a, b, w) for (a, b), w in edges.items()], self.names)
+        """What is left, when every factor is over two nodes."""
+        edges = [(n, over[1], w) for n in self.near for over, w in self.factors[n].items() if n == over[0]]
+        return Problem({n: self.unary[n].tolist() for n in self.near}, edges, self.names)
 
     def substitute(self, labels: dict[int, int]) -> dict[int, int]:
-        """Labels of the eliminated nodes, last one first."""
+        """Adds the labels of the eliminated nodes, last one first."""
         for n, over, table in reversed(self.done):
-            labels[n] = int(np.argmin(table[tuple(labels[m] for m in over)]))
+            labels[n] = int(table[tuple(labels[m] for m in over)].argmin())
         return labels
 
+    def _add(self, over: tuple[int, ...], table: np.ndarray) -> None:
+        if len(over) == 1:
+            self.unary[over[0]] = self.unary[over[0]] + table
+        if len(over) < 2:
+            return
+        held = self.factors[over[0]].get(over)
+        table = table if held is None else held + table
+        for n in over:
+            self.factors[n][over] = table
+            self.near[n].update(over)
+            self.near[n].discard(n)
 
-def _spread(held: tuple[int, ...], table: np.ndarray, over: tuple[int, ...]) -> np.ndarray:
-    """The table with the axes of ``over``, of size 1 where it does not depend on them."""
-    wanted = [m for m in over if m in held]
-    table = table.transpose([held.index(m) for m in wanted])
-    return table.reshape([table.shape[wanted.index(m)] if m in held else 1 for m in over])
+    def _width(self, n: int, table: int) -> int:
+        """Entries of the table that eliminating the node makes; no more than ``table`` + 1 are counted."""
+        width = self.sizes[n]
+        for m in self.near[n]:
+            width *= self.sizes[m]
+            if width > table:
+                return table + 1
+        return width
+
+    def _out(self, n: int) -> tuple[int, ...]:
+        """Minimises a node out; returns its neighbours."""
+        over = tuple(sorted(self.near[n]))
+        table = self.unary[n]
+        if over:
+            table = np.broadcast_to(table, [*(self.sizes[m] for m in over), self.sizes[n]])
+            for held, w in self.factors.pop(n).items():
+                table = table + _spread(held, w, over, n)
+                for m in held:
+                    if m != n:
+                        del self.factors[m][held]
+        self.done.append((n, over, table))
+        for m in over:
+            self.near[m].discard(n)
+        del self.near[n]
+        self._add(over, table.min(axis=-1))
+        return over
 
 
-def _solve_core(core: Problem) -> tuple[dict[int, int], bool]:
-    if all(len(c) <= 2 for c in core.costs.values()) and all(_submodular(w) for _, _, w in core.edges):
-        start = dict.fromkeys(core.costs, 0)
-        return _switch(core, start, {n: len(c) - 1 for n, c in core.costs.items()}), True
-    return expand(core), False
+def _spread(held: tuple[int, ...], table: np.ndarray, over: tuple[int, ...], last: int) -> np.ndarray:
+    """A table with the axes of ``over`` and then ``last``, of size 1 where it does not depend on them."""
+    at = held.index(last)
+    if at < len(held) - 1:
+        table = np.moveaxis(table, at, -1)
+    sizes = dict(zip([m for m in held if m != last], table.shape, strict=False))
+    return table.reshape([*(sizes.get(m, 1) for m in over), table.shape[-1]])
 
 
-def _submodular(w: np.ndarray) -> bool:
-    return w.shape != (2, 2) or bool(w[0, 0] + w[1, 1] <= w[0, 1] + w[1, 0])
+# -- smaller problems ------------------------------------------------------------------------------------------------------
+
+
+def _finite(costs: Sequence[float]) -> Sequence[int]:
+    """Labels that are allowed; all where none is."""
+    if max(costs) < np.inf:
+        return range(len(costs))
+    return [i for i, c in enumerate(costs) if c < np.inf] or range(len(costs))
+
+
+def _restricted(problem: Problem, kept: Mapping[int, Sequence[int]]) -> Problem:
+    """The problem with only some labels at each node."""
+    whole = {n for n, c in problem.costs.items() if len(kept[n]) == len(c)}
+    if len(whole) == len(problem.costs):
+        return problem
+    costs = {n: c if n in whole else [c[i] for i in kept[n]] for n, c in problem.costs.items()}
+    edges = [(a, b, w if a in whole and b in whole else w[np.ix_(kept[a], kept[b])]) for a, b, w in problem.edges]
+    names = {n: held if n in whole else [held[i] for i in kept[n]] for n, held in problem.names.items() if n in kept}
+    return Problem(costs, edges, names)
+
+
+def _unbeaten(problem: Problem) -> dict[int, Sequence[int]]:
+    """The labels of each node that no other label beats whatever its neighbours have; of equal ones the lowest."""
+    kept: dict[int, Sequence[int]] = {n: range(len(c)) for n, c in problem.costs.items()}
+    near: dict[int, list[tuple[int, np.ndarray]]] = {n: [] for n in kept}
+    for a, b, w in problem.edges:
+        near[a].append((b, w))
+        near[b].append((a, w.T))
+    todo = list(reversed(kept))
+    while todo:
+        n = todo.pop()
+        tables = [w[:, kept[m]] for m, w in near[n]]
+        alive = list(kept[n])
+        for i in reversed(kept[n]):
+            if any(j != i and _beats(problem.costs[n], tables, j, i) for j in alive):
+                alive.remove(i)
+        if len(alive) < len(kept[n]):
+            kept[n] = alive
+            todo += [m for m, _ in near[n]]
+    return kept
+
+
+def _beats(costs: Sequence[float], tables: Sequence[np.ndarray], j: int, i: int) -> bool:
+    gain = costs[i] - costs[j]
+    for w in tables:
+        both = np.isinf(w[i]) & np.isinf(w[j])
+        gain += float(np.subtract(w[i], w[j], out=np.full(len(both), np.inf), where=~both).min())
+    return gain >= 0
+
+
+def _components(problem: Problem) -> Iterator[Problem]:
+    """The connected parts, in order of their first nodes."""
+    links: dict[int, list[Edge]] = {n: [] for n in problem.costs}
+    for edge in problem.edges:
+        for n in edge[:2]:
+            links[n].append(edge)
+    seen: set[int] = set()
+    for root in problem.costs:
+        if root in seen:
+            continue
+        seen.add(root)
+        part = [root]
+        for n in part:
+            for a, b, _ in links[n]:
+                if (m := a + b - n) not in seen:
+                    seen.add(m)
+                    part.append(m)
+        edges = [edge for n in part for edge in links[n] if edge[0] == n]
+        yield Problem({n: problem.costs[n] for n in part}, edges, {n: problem.names[n] for n in part if n in problem.names})
+
+
+# -- expansion moves -------------------------------------------------------------------------------------------------------
 
 
 def expand(problem: Problem) -> dict[int, int]:
@@ -194,32 +287,8 @@ def _moves(problem: Problem, labels: dict[int, int], names: Mapping[int, list[Ha
 
 
 def _switch(problem: Problem, labels: Mapping[int, int], target: Mapping[int, int]) -> dict[int, int]:
-    """The best labelling in which every node keeps its label or takes its target's: a minimum cut.
-
-    Terms that are not submodular are cut down to ones that are; then the result is good rather than best.
-    """
-    finite = [abs(x) for c in problem.costs.values() for x in c if np.isfinite(x)]
-    finite += [float(np.abs(w[np.isfinite(w)]).sum()) for _, _, w in problem.edges]
-    huge = 1.0 + 2.0 * sum(finite)
-    stay = {n: min(float(c[labels[n]]), huge) for n, c in problem.costs.items()}
-    move = {n: min(float(c[target[n]]), huge) for n, c in problem.costs.items()}
-    cut: nx.DiGraph = nx.DiGraph()
-    for a, b, w in problem.edges:
-        w00, w01, w10, w11 = (min(float(w[i, j]), huge) for i in (labels[a], target[a]) for j in (labels[b], target[b]))
-        # w00 + (w10 - w00) a + (w11 - w10) b + (w01 + w10 - w00 - w11) (1 - a) b
-        move[a] += w10 - w00
-        move[b] += w11 - w10
-        between = max(w01 + w10 - w00 - w11, 0.0)
-        if between and a != b:
-            cut.add_edge(b, a, capacity=between + (cut[b][a]["capacity"] if cut.has_edge(b, a) else 0.0))
-    for n in problem.costs:
-        difference = move[n] - stay[n]
-        if difference > 0:
-            cut.add_edge(n, "stay", capacity=difference)
-        elif difference < 0:
-            cut.add_edge("move", n, capacity=-difference)
-        else:
-            cut.add_node(n)
-    cut.add_nodes_from(("move", "stay"))
-    _, (moved, _) = nx.minimum_cut(cut, "move", "stay")
-    return {n: target[n] if n in moved else labels[n] for n in problem.costs}
+    """The best labelling in which every node keeps its label or takes its target's; where the cut is not exact, a good one."""
+    pair = {n: [labels[n], target[n]] for n in problem.costs}
+    costs = {n: [c[i] for i in pair[n]] for n, c in problem.costs.items()}
+    moved, _ = cut(costs, [(a, b, w[np.ix_(pair[a], pair[b])]) for a, b, w in problem.edges])
+    return {n: pair[n][moved[n]] for n in problem.costs}

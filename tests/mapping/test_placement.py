@@ -118,7 +118,7 @@ def test_a_cheap_island_stays_on_the_host_and_a_dear_one_does_not() -> None:
 
 
 def test_a_long_chain_is_placed_in_linear_time() -> None:
-    """16,000 nodes; a slow machine gets ten seconds."""
+    """16,000 nodes; a slow or busy machine gets thirty seconds."""
     graph = Graph()
     value = graph.add_input("x", TensorType(DType.float32, (64,)))
     for _ in range(16_000):
@@ -127,7 +127,7 @@ def test_a_long_chain_is_placed_in_linear_time() -> None:
     options = {n.id: [Option(NPU), Option(HOST)] if n.id % 7 else [Option(HOST)] for n in graph.nodes()}
     begin = time.perf_counter()
     placed = place(graph, options, MODEL)
-    assert time.perf_counter() - begin < 10
+    assert time.perf_counter() - begin < 30
     assert placed.solution.exact
 
 
