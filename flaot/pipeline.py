@@ -33,7 +33,7 @@ from flaot.mapping.record import Inserted, Record
 from flaot.plan.program import Program
 from flaot.plan.write import plan_digest, write_plan
 from flaot.rewrite import Tracer, rules_in, run_rules
-from flaot.rewrite.engine import one_place
+from flaot.rewrite.engine import Gate, one_place
 from flaot.rules.expand import movements
 from flaot.schedule.build import choose_all, schedule
 from flaot.schedule.evaluate import evaluate
@@ -99,7 +99,7 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
     ops.load_all()
     kernels.load_all()
     feed_as(graph, options.input_layouts, hcd)
-    mapper = Mapper(hcd, options.precision, options.policy)
+    mapper = Mapper(hcd, options.precision, options.policy, options.fusion_level)
     for stage in STAGES[STAGES.index(after) + 1 :]:
         match stage:
             case "canonicalize":
@@ -112,9 +112,10 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
             case "place":
                 mapper.place(graph)
             case "fuse":
-                fuse(graph, mapper.record.tracer)
+                mapper.group(graph)
+                fuse(graph, mapper.record.tracer, mapper.gate)
             case "chain":
-                chain(graph, mapper.record.tracer)
+                chain(graph, mapper.record.tracer, mapper.gate)
             case "layouts":
                 mapper.layouts(graph, choose_all(graph, mapper.devices()))
         _passed(stage, graph, options)
@@ -154,15 +155,15 @@ def recognise(graph: Graph, tracer: Tracer | None = None) -> None:
     graph.prune()
 
 
-def fuse(graph: Graph, tracer: Tracer | None = None) -> None:
-    """Bias, activation and residual into the node that makes the value."""
-    run_rules(graph, rules_in(flaot.rules.fuse), tracer, one_place)
+def fuse(graph: Graph, tracer: Tracer | None = None, gate: Gate = one_place) -> None:
+    """Bias, activation and residual into the node that makes the value; on a chip, what its fusions hold."""
+    run_rules(graph, rules_in(flaot.rules.fuse), tracer, gate)
     graph.prune()
 
 
-def chain(graph: Graph, tracer: Tracer | None = None) -> None:
+def chain(graph: Graph, tracer: Tracer | None = None, gate: Gate = one_place) -> None:
     """What is left of element-wise ops, one node per chain."""
-    run_rules(graph, rules_in(flaot.rules.chain), tracer, one_place)
+    run_rules(graph, rules_in(flaot.rules.chain), tracer, gate)
     graph.prune()
 
 

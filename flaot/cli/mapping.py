@@ -10,15 +10,13 @@ import click
 from flaot.cli.options import FILE
 from flaot.cli.pairs import pairs
 from flaot.files import read_file
+from flaot.mapping import LEVELS as LEVELS
 
 if TYPE_CHECKING:
     from flaot.hcd import Hcd
     from flaot.mapping.policy import Policy
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-LEVELS = ("none", "conservative", "balanced", "aggressive")
-"""Names of fusion levels 0 to 3."""
 
 MAX_ROUTES = 1 << 20
 """Bytes of a file of routes."""

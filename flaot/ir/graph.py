@@ -275,7 +275,7 @@ class Patch:
     label: str
     origin: tuple[str, ...] = ()
     sources: tuple[Node, ...] = ()
-    """The nodes of the matched pattern; new nodes run where the last one runs."""
+    """The nodes of the matched pattern; new nodes run where the last one runs, and belong to the group of the last that has one."""
     _new: list[Node] = field(default_factory=list)
     _replace: list[tuple[Value, Value]] = field(default_factory=list)
 
@@ -285,7 +285,8 @@ class Patch:
         """Adds a node and returns its first output; see :attr:`last` for the node itself. ``origin`` is the patch's by default."""
         node = self.graph.add_node(op, inputs, names=names, origin=self.origin if origin is None else origin)
         if self.sources:
-            node.place, node.group = self.sources[-1].place, self.sources[-1].group
+            node.place = self.sources[-1].place
+            node.group = next((n.group for n in reversed(self.sources) if n.group), "")
             node.facts = reduce(Facts.joined, (n.facts for n in self.sources))
             for value in node.outputs if node.place.dtype is not DType.float32 else ():
                 value.stored = node.place.dtype if value.type.dtype is DType.float32 else None

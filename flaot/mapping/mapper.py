@@ -10,17 +10,22 @@ from flaot.ir.facts import Context, facts
 from flaot.ir.graph import HOST, Graph, Node
 from flaot.ir.ops.attention import Attention
 from flaot.kernels.base import Implementation
+from flaot.mapping import LEVELS
 from flaot.mapping.accumulator import sums_in_half
 from flaot.mapping.capability import Capability
 from flaot.mapping.cost import CostModel
+from flaot.mapping.fusions import Fusions
 from flaot.mapping.layout import assign_layouts
 from flaot.mapping.legalize import Verdict, legalize
 from flaot.mapping.names import onnx_name
 from flaot.mapping.orders import ChipLayouts
 from flaot.mapping.placement import Placed, place
 from flaot.mapping.policy import Policy, policy_of
-from flaot.mapping.record import Assigned, Candidate, Decision, Inserted, Record
+from flaot.mapping.record import Assigned, Candidate, Decision, Fused, Inserted, Missed, Record
 from flaot.plan.program import Chip, Opcode, Program, Step
+from flaot.rewrite import Tracer
+from flaot.rewrite.engine import Gate, one_place
+from flaot.rewrite.trace import Event
 from flaot.rules.expand import expand_all
 from flaot.targets.chip import chip_cpu, chip_limits
 from flaot.targets.cpu import Cpu, cpu_of
@@ -34,12 +39,15 @@ class Mapper:
     hcd: Hcd
     precision: str = "default"
     policy: Policy | None = None
+    fusion_level: int = 2
     record: Record = field(default_factory=Record)
 
     def __post_init__(self) -> None:
         self.is_cpu = self.hcd.full.chip.device_type == "cpu"
         self.policy = self.policy if self.policy is not None else policy_of(self.hcd)
-        self.record.chip, self.record.policy = self.hcd.name, {**self.policy.to_json(), "precision": self.precision}
+        self.record.chip = self.hcd.name
+        self.record.policy = {**self.policy.to_json(), "precision": self.precision, "fusion_level": LEVELS[self.fusion_level]}
+        self.fusions = Fusions(self.hcd, 0 if self.is_cpu else self.fusion_level, self.record.tracer)
         self.model = None if self.is_cpu else CostModel(self.hcd)
         self.verdicts: dict[int, Verdict] = {}
         self.decided: dict[int, Decision] = {}
@@ -89,6 +97,16 @@ class Mapper:
         )
         self.record.decisions.append(decision)
 
+    def group(self, graph: Graph) -> None:
+        """Nodes of a chip that one of its fusions takes together."""
+        if not self.is_cpu:
+            self.fusions.group(graph)
+
+    @property
+    def gate(self) -> Gate:
+        """What keeps rules from fusing what belongs apart."""
+        return one_place if self.is_cpu else self.fusions.gate
+
     def layouts(self, graph: Graph, ways: Mapping[int, Implementation]) -> None:
         """Storage of every value; Relayout nodes where two disagree."""
         inserted, solution = assign_layouts(graph, ways, self.model)
@@ -102,7 +120,11 @@ class Mapper:
         return [] if self.is_cpu else [chip_limits(self.hcd, ChipLayouts(self.hcd))]
 
     def complete(self, graph: Graph, program: Program) -> None:
-        """Adds to every decision what runs in the end, and in which layout; for a CPU chip makes the decisions."""
+        """Adds to every decision what runs in the end, and in which layout; for a CPU chip makes the decisions. Adds what was fused."""
+        tracer = self.record.tracer
+        self.record.fused = [Fused(e.rule, e.origin) for e in tracer.events if e.device == HOST.device and _fuses(tracer, e)]
+        self.record.fused += self.fusions.fused(graph)
+        self.record.missed = [Missed(rule, where, why) for (rule, where), why in tracer.misses.items()]
         steps: dict[str, list[Step]] = {}
         for step in program.steps:
             for name in step.origin if step.opcode is Opcode.call else ():
@@ -124,6 +146,10 @@ class Mapper:
         storage, rank = node.outputs[0].storage, node.outputs[0].type.rank
         names = [n for n in ("NCHW", "NHWC", *known.axes) if known.order(n, rank) == storage]
         return names[0] if names else str(list(storage))
+
+
+def _fuses(tracer: Tracer, event: Event) -> bool:
+    return tracer.rules[event.rule].stage in ("fuse", "chain")
 
 
 def _dtype(node: Node) -> str:

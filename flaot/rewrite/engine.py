@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from flaot.errors import InternalError
 from flaot.ir.graph import Graph, Node, Patch
 from flaot.ir.op import Op
-from flaot.rewrite.rule import Miss, Rule, Sweep
+from flaot.rewrite.rule import Miss, Rule, Sweep, stage_of, summary_of
 from flaot.rewrite.trace import Tracer
 
 REWRITES_PER_NODE = 20
@@ -27,7 +27,7 @@ Gate = Callable[[Sequence[Node]], str | None]
 
 
 def one_place(nodes: Sequence[Node]) -> str | None:
-    """The gate that keeps what runs in different places, or belongs to different fusions of the chip, apart."""
+    """The gate that keeps what runs in different places apart."""
     first = nodes[0]
     other = next((n for n in nodes if n.place != first.place), None)
     if other is not None:
@@ -43,6 +43,8 @@ def run_rules(graph: Graph, rules: Sequence[Rule | Sweep], tracer: Tracer | None
     """
     graph.prune()
     run = _Run(graph, rules, tracer if tracer is not None else Tracer(), gate)
+    for rule in rules:
+        run.tracer.offer(rule.name, stage_of(rule), summary_of(rule))
     for _ in range(MAX_ROUNDS):
         if not run.local(graph.nodes()) + run.sweeps():
             return run.fired.total()
@@ -96,7 +98,7 @@ class _Run:
     def _apply(self, rule: Rule, node: Node, patch: Patch) -> list[Node]:
         near = patch.neighbours()
         patch.apply()
-        self.tracer.fired(rule, node)
+        self.tracer.fired(rule, node, patch.origin)
         self._count(rule.name, 1)
         return near
 

@@ -6,6 +6,7 @@ import abc
 import importlib
 import inspect
 import pkgutil
+import re
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar
@@ -54,6 +55,24 @@ class Sweep(abc.ABC):
     @abc.abstractmethod
     def run(self, graph: Graph) -> int:
         """Edits the graph; returns how many nodes it changed or removed."""
+
+
+def stage_of(rule: Rule | Sweep) -> str:
+    """The stage whose folder the rule stands in: ``fuse`` for flaot/rules/fuse/conv.py."""
+    return type(rule).__module__.rpartition(".")[0].rpartition(".")[2]
+
+
+def summary_of(rule: Rule | Sweep) -> str:
+    """One line about the rule: that of its class, or the case of its module that the class names by number."""
+    first = _first_line(inspect.getdoc(type(rule)) if type(rule).__doc__ else None)
+    number = re.match(r"Cases? (\d+)", first)
+    head = inspect.getdoc(inspect.getmodule(type(rule))) or ""
+    case = re.search(rf"^{number[1]}\. (.+)$", head, re.MULTILINE) if number is not None else None
+    return case[1].rstrip(";.") if case is not None else first.rstrip(".") or _first_line(head).rstrip(".")
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").partition("\n")[0]
 
 
 def rules_in(package: ModuleType, **services: Any) -> list[Rule | Sweep]:

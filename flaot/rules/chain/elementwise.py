@@ -24,7 +24,7 @@ class IntoConsumer(Rule):
 
     def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
         miss: Miss | None = None
-        for value in dict.fromkeys(node.inputs):
+        for value in sorted(dict.fromkeys(node.inputs), key=lambda v: _elsewhere(v, node)):
             producer = value.producer if value is not None else None
             if value is None or producer is None or not isinstance(producer.op, _Elementwise | FusedMap):
                 continue
@@ -43,6 +43,11 @@ class IntoConsumer(Rule):
             patch.replace(node.outputs[0], patch.node(op, inputs))
             return patch
         return miss
+
+
+def _elsewhere(value: Value | None, node: Node) -> bool:
+    """Whether the value is made outside the node's group."""
+    return value is None or value.producer is None or value.producer.group != node.group
 
 
 def steps_of(node: Node) -> tuple[Step, ...]:

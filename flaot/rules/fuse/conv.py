@@ -67,14 +67,14 @@ def operands(conv: Node) -> list[Value | None]:
 
 
 class ResidualIntoConv(Rule):
-    """Case 1. Of two convolutions the later one takes the sum, so that the other can run before it."""
+    """Case 1. Of two convolutions the later one takes the sum, so that the other can run before it, one of the same group first."""
 
     anchors = (Add,)
 
     def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
         found = [(slot, convolution(graph, v)) for slot, v in enumerate(node.inputs)]
         misses = [c for _, c in found if isinstance(c, Miss)]
-        for slot, conv in sorted(((s, c) for s, c in found if isinstance(c, Node)), key=lambda f: -f[1].id):
+        for slot, conv in sorted(((s, c) for s, c in found if isinstance(c, Node)), key=lambda f: (f[1].group != node.group, -f[1].id)):
             residual = node.inputs[1 - slot]
             if residual is None or residual.type != node.outputs[0].type or residual.is_constant:
                 misses.append(Miss("the other summand is a constant or of another shape"))

@@ -104,14 +104,14 @@ class ScaleIntoProduct(_IntoProduct):
 
 
 class SumIntoProduct(_IntoProduct):
-    """Cases 2 and 3. Of two products the later one takes the sum, so that the other can run before it."""
+    """Cases 2 and 3. Of two products the later one takes the sum, so that the other can run before it, one of the same group first."""
 
     anchors = (Add,)
 
     def match(self, graph: Graph, node: Node) -> Patch | Miss | None:
         found = [(slot, producer(graph, v)) for slot, v in enumerate(node.inputs)]
         misses = [p for _, p in found if isinstance(p, Miss)]
-        for slot, product in sorted(((s, p) for s, p in found if isinstance(p, Node)), key=lambda f: -f[1].id):
+        for slot, product in sorted(((s, p) for s, p in found if isinstance(p, Node)), key=lambda f: (f[1].group != node.group, -f[1].id)):
             other, y = node.inputs[1 - slot], product.outputs[0].type
             if other is None or node.outputs[0].type != y:
                 continue
