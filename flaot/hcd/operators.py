@@ -81,5 +81,7 @@ class Fusion(Section):
 
     name: Name = Field(description="name of the fusion, as reports show it")
     level: Annotated[int, Field(ge=1, le=3)] = Field(description="fusion level from which it is used")
-    pattern: Annotated[tuple[FusionNode, ...], Field(min_length=2)] = Field(description="operators in order; the last one gives the result")
+    pattern: Annotated[tuple[FusionNode, ...], Field(min_length=2, max_length=32)] = Field(
+        description="operators in order; the last one gives the result"
+    )
     result: OpName = Field(description="the operator it becomes")

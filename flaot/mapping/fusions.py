@@ -13,7 +13,7 @@ from flaot.ir.ops.reshape import Reshape
 from flaot.mapping import LEVELS
 from flaot.mapping.matching import Match, match
 from flaot.mapping.names import names_of, onnx_name
-from flaot.mapping.patterns import Pattern, patterns
+from flaot.mapping.patterns import TREES, Pattern, patterns
 from flaot.mapping.record import Fused
 from flaot.rewrite import Tracer
 from flaot.rewrite.engine import one_place
@@ -130,6 +130,9 @@ class Fusions:
         return self._refusal(computing)
 
     def _refusal(self, nodes: Sequence[Node]) -> str:
+        trees = self._tree_refusal(nodes)
+        if trees is not None:
+            return trees
         chain = [onnx_name(n.op) for n in nodes]
         shown = " -> ".join(_words(n) for n in nodes)
         known = [(p, why) for n in nodes for p, why in self.misses.get(n.id, ()) if p.holds(chain)]
@@ -139,7 +142,7 @@ class Fusions:
         later = next((p for p in self.all if p.level > self.level and p.holds(chain)), None)
         taken = next((n for n in nodes if n.group), None)
         if taken is not None and any(p.holds(chain) for p in self.all if p.level <= self.level):
-            return f"{taken.where} belongs to another match, of the fusion {taken.group.rpartition('.')[0]}"
+            return f"{taken.where} is taken by another match, of the fusion {taken.group.rpartition('.')[0]}"
         if later is not None:
             return f"{later.origin} lists the fusion {later.name} for level {LEVELS[later.level]}; this is level {LEVELS[self.level]}"
         if self.hcd.full.fusions is not None:
@@ -147,6 +150,20 @@ class Fusions:
         unit = nodes[0].place.unit
         kind = f"a unit of kind {self.hcd.full.compute_units[unit].kind} ({self.hcd.origin('compute_units', unit)})"
         return f"{self.hcd.name} lists no fusions, and the default ones of {kind} hold no {shown} at level {LEVELS[self.level]}"
+
+
+    def _tree_refusal(self, nodes: Sequence[Node]) -> str | None:
+        """Why element-wise ops stay apart on a unit that fuses trees of them."""
+        limits = {p.level: p.longest for p in self.all if not p.parts and nodes[0].place.unit in p.units}
+        if not limits or not all(isinstance(n.op, _Elementwise | FusedMap) for n in nodes):
+            return None
+        taken = next((n for n in nodes if n.group and n.group.rpartition(".")[0] not in TREES), None)
+        if taken is not None:
+            return f"{taken.where} is taken by the fusion {taken.group.rpartition('.')[0]}"
+        now = max((size for level, size in limits.items() if level <= self.level), default=0)
+        more = [f"{size} at level {LEVELS[level]}" for level, size in limits.items() if level > self.level]
+        held = f"at most {now}" if now else "no"
+        return f"{held} element-wise operators become one at level {LEVELS[self.level]}{f', {more[0]}' if more else ''}"
 
 
 def _operands(nodes: Sequence[Node]) -> int:

@@ -26,6 +26,10 @@ MATRIX = ("MatMul", "Gemm")
 ACTIVATIONS = ("Relu", "Clip", "LeakyRelu", "Sigmoid", "HardSigmoid", "Tanh", "Gelu", "Swish", "HardSwish")
 
 
+TREES = {"elementwise": (2, 8), "long_elementwise": (3, 24)}
+"""Fusions of element-wise ops: level and most ops."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One op of a pattern: ``ops`` are the operators it may be, ``inputs`` ids of earlier parts or names of values from outside."""
@@ -127,7 +131,8 @@ def _table(hcd: Hcd) -> list[Pattern]:
     origin = hcd.origin("compute_units")
     constant = (Predicate(input="input_1", constant=True),)
     bias, act = Part("b", ("Add",), ("p", "bias"), constant), Part("a", ACTIVATIONS, ("p",))
-    matrix, product, residual = Part("p", MATRIX, ("x", "w")), Part("p", ANY_PRODUCT, ("x", "w")), Part("r", ("Add",), ("p", "residual"))
+    matrix, product = Part("p", MATRIX, ("x", "w")), Part("p", ANY_PRODUCT, ("x", "w"))
+    scale, residual = Part("s", ("Mul", "Div"), ("p", "scale"), constant), Part("r", ("Add",), ("p", "residual"))
 
     def then(part: Part, id: str) -> Part:
         return replace(part, inputs=(id, *part.inputs[1:]))
@@ -141,8 +146,9 @@ def _table(hcd: Hcd) -> list[Pattern]:
         ("product_residual_activation", 2, (product, residual, then(act, "r"))),
         ("product_bias_residual", 2, (matrix, bias, then(residual, "b"))),
         ("product_bias_residual_activation", 2, (matrix, bias, then(residual, "b"), then(act, "r"))),
-        ("product_scale", 2, (matrix, Part("s", ("Mul", "Div"), ("p", "scale"), constant))),
+        ("product_scale", 2, (matrix, scale)),
+        ("product_scale_sum", 2, (matrix, scale, then(residual, "s"))),
     ]
     found = [Pattern(name, level, origin, parts, products) for name, level, parts in rows] if products else []
-    chain = [Pattern(n, level, origin, (), chains, size) for n, level, size in (("elementwise", 2, 8), ("long_elementwise", 3, 24))]
+    chain = [Pattern(name, level, origin, (), chains, size) for name, (level, size) in TREES.items()]
     return found + (chain if chains else [])
