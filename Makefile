@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CSOURCES := $(shell find flaot -name '*.[ch]') CMakeLists.txt
 LIBRARY := build/.native
 
-.PHONY: help demo test test-slow lint format bench generate native clean
+.PHONY: help demo test test-slow lint format bench generate chips native clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -37,6 +37,9 @@ bench: $(LIBRARY) .venv/.torch ## Measure against onnxruntime: latency, start-up
 generate: .venv/.core ## Refresh the tables that C and Python share
 	$(BIN)/python -m flaot.kernels.generate
 	$(BIN)/python -m flaot.plan.generate
+
+chips: $(LIBRARY) .venv/.torch ## Refresh docs/chips.md: real models on the bundled NPUs (needs FLAOT_MODELS)
+	$(BIN)/python -m tests.models.chips
 
 native: $(LIBRARY) ## Build the native library
 

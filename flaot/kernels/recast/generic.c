@@ -1,4 +1,5 @@
-/* y[i...] = x[i...] in another element type of float32, float16 and bfloat16; any strides. */
+/* y[i...] = x[i...] in another element type of float32, float16 and bfloat16; any strides. A finite number stays finite: one beyond the
+   range becomes the largest, as a mask of -1e9 means "very small" and an infinity in its place would make products NaN. */
 #include "core/half.h"
 
 enum { ROOM = 256 }; /* floats between two halves */
@@ -19,15 +20,28 @@ static int64_t offset(const fl_tensor *t, int64_t row, int64_t column) {
   return at;
 }
 
+static void saturate(unsigned dtype, const float *x, int64_t xs, uint16_t *y, int64_t ys, int64_t n) {
+  uint16_t infinite = dtype == FL_F16 ? 0x7C00 : 0x7F80;
+  for (int64_t i = 0; i < n; i++) {
+    uint16_t bits = y[i * ys];
+    if ((bits & 0x7FFF) == infinite && x[i * xs] - x[i * xs] == 0.0f) y[i * ys] = (uint16_t)(bits - 1);
+  }
+}
+
+static void narrow(unsigned dtype, fl_narrowing how, const float *x, int64_t xs, uint16_t *y, int64_t ys, int64_t n) {
+  fl_narrow_run(dtype, how, x, xs, y, ys, n);
+  saturate(dtype, x, xs, y, ys, n);
+}
+
 static void run(const fl_call *c, fl_narrowing how, int64_t from, int64_t to, int64_t n) {
   const fl_tensor *x = c->t[0], *y = c->t[1];
   int64_t xs = x->rank ? x->strides[x->rank - 1] : 1, ys = y->rank ? y->strides[y->rank - 1] : 1;
   float room[ROOM];
-  if (x->dtype == FL_F32) fl_narrow_run(y->dtype, how, (const float *)c->p[0] + from, xs, (uint16_t *)c->p[1] + to, ys, n);
+  if (x->dtype == FL_F32) narrow(y->dtype, how, (const float *)c->p[0] + from, xs, (uint16_t *)c->p[1] + to, ys, n);
   else if (y->dtype == FL_F32) fl_widen_run(x->dtype, (const uint16_t *)c->p[0] + from, xs, (float *)c->p[1] + to, ys, n);
   else {
     fl_widen_run(x->dtype, (const uint16_t *)c->p[0] + from, xs, room, 1, n);
-    fl_narrow_run(y->dtype, how, room, 1, (uint16_t *)c->p[1] + to, ys, n);
+    narrow(y->dtype, how, room, 1, (uint16_t *)c->p[1] + to, ys, n);
   }
 }
 
