@@ -1,4 +1,4 @@
-"""Real models on the bundled NPUs: they agree with onnxruntime at the dtype's tolerance, and the mapping is the one docs/chips.md publishes."""
+"""Real models on the bundled NPUs agree with onnxruntime at the dtype's tolerance, mapped as docs/chips.md publishes."""
 
 from __future__ import annotations
 
