@@ -1,6 +1,10 @@
+"""Expansions compute what the op computes (whose kernels are held to onnxruntime elsewhere)."""
+
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,10 +12,13 @@ import pytest
 from flaot.ir.graph import Graph, Value
 from flaot.ir.op import Op
 from flaot.ir.ops import activations as act
-from flaot.ir.ops.arithmetic import Pow, PRelu, Sub
+from flaot.ir.ops.arithmetic import Div, Pow, PRelu, Sub
 from flaot.ir.ops.attention import Attention
+from flaot.ir.ops.batch_norm import BatchNormalization
 from flaot.ir.ops.clip import Clip
 from flaot.ir.ops.conv import Conv
+from flaot.ir.ops.einsum import Einsum
+from flaot.ir.ops.lrn import LRN
 from flaot.ir.ops.matmul import Gemm
 from flaot.ir.ops.norm import (
     GroupNormalization,
@@ -25,10 +32,12 @@ from flaot.ir.ops.pool import AveragePool
 from flaot.ir.ops.reduce import ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMean, ReduceSumSquare
 from flaot.ir.ops.softmax import LogSoftmax, Softmax
 from flaot.ir.types import DType, TensorType
+from flaot.kernels.base import load_all
 from flaot.rules.expand import expandable, expansion
 from flaot.rules.expand.parts import EXPANSIONS
 from flaot.schedule.evaluate import evaluate
 
+load_all()
 RNG = np.random.default_rng(5)
 
 
@@ -50,6 +59,10 @@ CASES: list[tuple[Op, list[np.ndarray]]] = [
     (ReduceMean((1, 2)), [IMAGE]), (ReduceLogSum((1,)), [abs(ROWS)]), (ReduceLogSumExp((1,)), [ROWS]), (ReduceSumSquare((0, 1)), [ROWS]),
     (AveragePool((4, 5), (1, 1), (0, 0, 0, 0), (1, 1), False), [IMAGE]),
     (Gemm(0.5, 2.0, True, True), [some(4, 3), some(5, 4), some(5)]), (Gemm(), [some(3, 4), some(4, 5)]),
+    (act.ThresholdedRelu(0.5), [ROWS]), (act.Shrink(0.5, 0.1), [ROWS]), (Div(), [ROWS, some(3, 1)]),
+    (LRN(3, 0.5, 0.75, 1.0), [IMAGE]), (LRN(4, 0.5, 0.5, 2.0), [IMAGE]), (LayerNormalization(1, 1e-5, True), [ROWS, some(7), some(7)]),
+    (Einsum(("abc", "cd", "d"), "db"), [some(2, 3, 4), some(4, 5), some(5)]), (Einsum(("ab",), "ba"), [ROWS]),
+    (Einsum(("ab", "ac"), ""), [some(1, 3), some(4, 2)]), (ReduceLogSumExp((0,), False), [500 * ROWS]),
     (Conv((1, 1), (0, 0, 0, 0), (1, 1), 1), [IMAGE, some(8, 6, 1, 1), some(8)]),
 ]  # fmt: skip
 
@@ -88,4 +101,37 @@ def test_an_expansion_computes_the_same(op: Op, inputs: list[np.ndarray]) -> Non
 
 def test_every_expansion_has_a_case() -> None:
     assert expandable(Attention)
-    assert set(EXPANSIONS) - {Attention} == {type(op) for op, _ in CASES}
+    assert set(EXPANSIONS) - {Attention, BatchNormalization} == {type(op) for op, _ in CASES}
+
+
+def test_the_page_lists_every_expansion() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "expansion.md").read_text()
+    words = set(re.findall(r"\w+", page))
+    assert expandable(Attention) and {op.__name__ for op in EXPANSIONS} <= words
+
+
+def test_batch_normalization() -> None:
+    """It has no kernel: canonicalize folds it away."""
+    graph = Graph()
+    vectors = [some(6), some(6), some(6), abs(some(6))]
+    values = [graph.add_input(f"i{i}", TensorType(DType.float32, x.shape)) for i, x in enumerate([IMAGE, *vectors])]
+    node = graph.add_node(BatchNormalization(1e-3), values)
+    graph.set_output("y", node.outputs[0])
+    patch = expansion(graph, node)
+    assert patch is not None
+    patch.apply()
+    scale, bias, mean, variance = (v.reshape(6, 1, 1) for v in vectors)
+    want = (IMAGE - mean) / np.sqrt(variance + 1e-3) * scale + bias
+    got = run(graph, dict(zip([v.id for v in values], [IMAGE, *vectors], strict=True)))
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
+
+
+def test_every_output_of_layer_normalization() -> None:
+    graph = Graph()
+    x, scale = graph.add_input("x", TensorType(DType.float32, ROWS.shape)), graph.add_constant(np.ones(7, np.float32))
+    node = graph.add_node(LayerNormalization(1, 0.0, True), [x, scale, None])
+    graph.set_output("inverse", node.outputs[2])
+    patch = expansion(graph, node)
+    assert patch is not None
+    patch.apply()
+    np.testing.assert_allclose(run(graph, {x.id: ROWS})[:, 0], 1 / ROWS.std(axis=1), rtol=1e-5)

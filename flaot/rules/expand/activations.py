@@ -17,15 +17,18 @@ from flaot.ir.ops.activations import (
     Mish,
     Relu,
     Selu,
+    Shrink,
     Sigmoid,
     Silu,
     Softplus,
     Softsign,
     Tanh,
+    ThresholdedRelu,
 )
-from flaot.ir.ops.arithmetic import Pow, PRelu, Sub
+from flaot.ir.ops.arithmetic import Div, Pow, PRelu, Sub
 from flaot.ir.ops.clip import Clip
-from flaot.ir.ops.functions import Abs, Exp, Log, Neg, Sqrt
+from flaot.ir.ops.compare import Less, Where
+from flaot.ir.ops.functions import Abs, Exp, Log, Neg, Reciprocal, Sqrt
 from flaot.rewrite import Miss
 from flaot.rules.expand.parts import Made, Parts, expands
 
@@ -79,6 +82,19 @@ def prelu(b: Parts, node: Node) -> Made:
     return b.add(b.max(b.x, 0.0), b.mul(b.min(b.x, 0.0), b.input(1)))
 
 
+@expands(ThresholdedRelu)
+def thresholded_relu(b: Parts, node: Node) -> Made:
+    return b(Where(), b(Less(), b.op.alpha, b.x), b.x, 0.0)
+
+
+@expands(Shrink)
+def shrink(b: Parts, node: Node) -> Made:
+    if not b.x.type.dtype.is_float:
+        return Miss("the bounds of integers are not written")
+    above = b(Where(), b(Less(), b.op.lambd, b.x), b.sub(b.x, b.op.bias), 0.0)
+    return b(Where(), b(Less(), b.x, -b.op.lambd), b.add(b.x, b.op.bias), above)
+
+
 @expands(Elu)
 def elu(b: Parts, node: Node) -> Made:
     return b.add(b.max(b.x, 0.0), b.mul(b.sub(b(Exp(), b.min(b.x, 0.0)), 1.0), b.op.alpha))
@@ -116,6 +132,11 @@ def mish(b: Parts, node: Node) -> Made:
 @expands(Sub)
 def sub(b: Parts, node: Node) -> Made:
     return b.add(b.x, b.mul(b.input(1), -1.0)) if b.x.type.dtype.is_float else Miss("integers wrap otherwise")
+
+
+@expands(Div)
+def div(b: Parts, node: Node) -> Made:
+    return b.mul(b.x, b(Reciprocal(), b.input(1))) if b.x.type.dtype.is_float else Miss("integers truncate")
 
 
 @expands(Pow)

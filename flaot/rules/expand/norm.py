@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from flaot.ir.graph import Node, Value
-from flaot.ir.ops.functions import Abs, Exp, Log, Sqrt
+from flaot.ir.ops.batch_norm import BatchNormalization
+from flaot.ir.ops.functions import Exp, Log, Reciprocal, Sqrt
+from flaot.ir.ops.lrn import LRN
 from flaot.ir.ops.norm import (
     GroupNormalization,
     InstanceNormalization,
@@ -15,21 +18,9 @@ from flaot.ir.ops.norm import (
     RMSNormalization,
 )
 from flaot.ir.ops.pool import AveragePool
-from flaot.ir.ops.reduce import (
-    ReduceL1,
-    ReduceL2,
-    ReduceLogSum,
-    ReduceLogSumExp,
-    ReduceMax,
-    ReduceMean,
-    ReduceSum,
-    ReduceSumSquare,
-)
+from flaot.ir.ops.reduce import ReduceL1, ReduceL2, ReduceMax, ReduceMean, ReduceSum
 from flaot.ir.ops.softmax import LogSoftmax, Softmax
-from flaot.rewrite import Miss
 from flaot.rules.expand.parts import Made, Parts, expands
-
-FLOATS = "its operators are for floats"
 
 
 def _mean(b: Parts, x: Value, axes: Sequence[int]) -> Value:
@@ -54,10 +45,13 @@ def _channels(b: Parts, value: Value, rank: int) -> Value:
 
 @expands(LayerNormalization)
 def layer_norm(b: Parts, node: Node) -> Made:
-    if b.op.stats:
-        return Miss("mean and deviation are outputs too")
     axes = range(b.op.axis, b.x.type.rank)
-    return _affine(b, _normal(b, b.x, axes, b.op.epsilon), b.optional(1), b.optional(2))
+    if not b.op.stats:
+        return _affine(b, _normal(b, b.x, axes, b.op.epsilon), b.optional(1), b.optional(2))
+    mean = _mean(b, b.x, axes)
+    centred = b.sub(b.x, mean)
+    inverse = b(Reciprocal(), b(Sqrt(), b.add(_mean(b, b.mul(centred, centred), axes), b.op.epsilon)))
+    return _affine(b, b.mul(centred, inverse), b.optional(1), b.optional(2)), mean, inverse
 
 
 @expands(RMSNormalization)
@@ -65,6 +59,23 @@ def rms_norm(b: Parts, node: Node) -> Made:
     axes = range(b.op.axis, b.x.type.rank)
     size = b(Sqrt(), b.add(_mean(b, b.mul(b.x, b.x), axes), b.op.epsilon))
     return _affine(b, b.div(b.x, size), b.optional(1), None)
+
+
+@expands(BatchNormalization)
+def batch_norm(b: Parts, node: Node) -> Made:
+    scale, bias, mean, variance = (_channels(b, b.input(i), b.x.type.rank) for i in range(1, 5))
+    return _affine(b, b.div(b.sub(b.x, mean), b(Sqrt(), b.add(variance, b.op.epsilon))), scale, bias)
+
+
+@expands(LRN)
+def lrn(b: Parts, node: Node) -> Made:
+    """The sum over nearby channels is a mean of a window over the channel axis, missing ones counted as 0."""
+    n, c, *rest = shape = b.x.type.shape
+    before = (b.op.size - 1) // 2
+    window = AveragePool((b.op.size, 1), (1, 1), (before, 0, b.op.size - 1 - before, 0), (1, 1), False, count_include_pad=True)
+    mean = b(window, b.reshape(b.mul(b.x, b.x), (n, 1, c, math.prod(rest))))
+    size = b.add(b.mul(b.reshape(mean, shape), b.op.alpha), b.op.bias)
+    return b.mul(b.x, b(Exp(), b.mul(b(Log(), size), -b.op.beta)))
 
 
 @expands(InstanceNormalization)
@@ -77,10 +88,7 @@ def instance_norm(b: Parts, node: Node) -> Made:
 @expands(GroupNormalization)
 def group_norm(b: Parts, node: Node) -> Made:
     n, c, *rest = shape = b.x.type.shape
-    size = 1
-    for d in rest:
-        size *= d
-    grouped = b.reshape(b.x, (n, b.op.groups, c // b.op.groups * size))
+    grouped = b.reshape(b.x, (n, b.op.groups, c // b.op.groups * math.prod(rest)))
     normal = b.reshape(_normal(b, grouped, (2,), b.op.epsilon), shape)
     return _affine(b, normal, _channels(b, b.input(1), len(shape)), _channels(b, b.input(2), len(shape)))
 
@@ -110,44 +118,3 @@ def log_softmax(b: Parts, node: Node) -> Made:
     axes = (b.op.axis,)
     shifted = b.sub(b.x, b(ReduceMax(axes), b.x))
     return b.sub(shifted, b(Log(), b(ReduceSum(axes), b(Exp(), shifted))))
-
-
-@expands(ReduceL1)
-def reduce_l1(b: Parts, node: Node) -> Made:
-    return b(ReduceSum(b.op.axes, b.op.keepdims), b(Abs(), b.x))
-
-
-@expands(ReduceSumSquare)
-def reduce_sum_square(b: Parts, node: Node) -> Made:
-    return b(ReduceSum(b.op.axes, b.op.keepdims), b.mul(b.x, b.x))
-
-
-@expands(ReduceL2)
-def reduce_l2(b: Parts, node: Node) -> Made:
-    return b(Sqrt(), b(ReduceSum(b.op.axes, b.op.keepdims), b.mul(b.x, b.x))) if b.x.type.dtype.is_float else Miss(FLOATS)
-
-
-@expands(ReduceLogSum)
-def reduce_log_sum(b: Parts, node: Node) -> Made:
-    return b(Log(), b(ReduceSum(b.op.axes, b.op.keepdims), b.x)) if b.x.type.dtype.is_float else Miss(FLOATS)
-
-
-@expands(ReduceLogSumExp)
-def reduce_log_sum_exp(b: Parts, node: Node) -> Made:
-    return b(Log(), b(ReduceSum(b.op.axes, b.op.keepdims), b(Exp(), b.x))) if b.x.type.dtype.is_float else Miss(FLOATS)
-
-
-@expands(ReduceMean)
-def reduce_mean(b: Parts, node: Node) -> Made:
-    count = b.x.type.elements // max(node.outputs[0].type.elements, 1)
-    if not b.x.type.dtype.is_float or count == 0:
-        return Miss("the mean of integers or of nothing")
-    return b.mul(b(ReduceSum(b.op.axes, b.op.keepdims), b.x), 1 / count)
-
-
-@expands(AveragePool)
-def average_pool(b: Parts, node: Node) -> Made:
-    """Over the whole image it is a mean."""
-    spatial = b.x.type.shape[2:]
-    whole = b.op.kernel == spatial and not any(b.op.pads) and node.outputs[0].type.shape[2:] == (1,) * len(spatial)
-    return _mean(b, b.x, range(2, b.x.type.rank)) if whole else Miss("the window is not the whole image")
