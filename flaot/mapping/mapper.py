@@ -31,6 +31,9 @@ from flaot.targets.chip import chip_cpu, chip_limits
 from flaot.targets.cpu import Cpu, cpu_of
 from flaot.targets.devices import Devices, host_of
 
+INSERTED = ("Recast", "Relayout", "Copy")
+"""Steps between nodes, which are no node's own."""
+
 
 @dataclass
 class Mapper:
@@ -127,7 +130,7 @@ class Mapper:
         self.record.missed = [Missed(rule, where, why) for (rule, where), why in tracer.misses.items()]
         steps: dict[str, list[Step]] = {}
         for step in program.steps:
-            for name in step.origin if step.opcode is Opcode.call else ():
+            for name in step.origin if step.opcode is Opcode.call and step.op not in INSERTED else ():
                 steps.setdefault(name, []).append(step)
         nodes = {name: n for n in graph.nodes() for name in n.origin}
         if self.is_cpu:
