@@ -58,7 +58,7 @@ def _show(d: dict[str, Any]) -> None:
             ]
             console.table(rows, ["", "value", "type", "max abs", "max rel", "SNR dB", "op"])
     if any(r["verdict"] == "ok*" for r in (*d["layers"], *d["outputs"])):
-        console.out("* ill-conditioned: onnxruntime's own result moves as far when every operation is off by a few units in the last place")
+        console.out("* ill-conditioned: onnxruntime's own result moves as far when every operation is off by a rounding")
     if d["ok"]:
         console.out(d["summary"])
 

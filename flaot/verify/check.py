@@ -11,7 +11,7 @@ from flaot.runtime.draw import draw
 from flaot.runtime.feeds import load_feeds
 from flaot.runtime.npy import Array
 from flaot.runtime.session import Session
-from flaot.verify.bounds import Bound, bounds_of_model, stored_in
+from flaot.verify.bounds import Bound, Precision, bounds_of_model, precision_of
 from flaot.verify.compare import compare
 from flaot.verify.reference import OTHER_MODEL, reference
 from flaot.verify.result import Comparison, Result
@@ -58,7 +58,8 @@ def _verify(session: Session, model: str, feeds: Mapping[str, np.ndarray], layer
     feeds = {p.name: feeds[p.name] for p in session.get_inputs()}  # without frozen initializers, which the model has anyway
     raw = {n: Array(x.dtype.name, x.shape, np.ascontiguousarray(x).tobytes()) for n, x in feeds.items()}
     want = reference(model, raw)
-    bounds = bounds_of_model(model, {n: x.shape for n, x in feeds.items()}, stored_in(session.plan))
+    precision = precision_of(session.plan)
+    bounds = bounds_of_model(model, {n: x.shape for n, x in feeds.items()}, precision)
     producers = _producers(session)
     wants = {n: want[n] for n in got if n in want}
     if got and not wants:
@@ -70,7 +71,7 @@ def _verify(session: Session, model: str, feeds: Mapping[str, np.ndarray], layer
         result.layers, data, wants = _layers(result, session, model, feeds, raw, bounds)
         got = data | got
     if not result.ok:
-        _reconsider(result, model, raw, got, wants | {n: want[n] for n in got if n in want}, bounds)
+        _reconsider(result, model, raw, got, wants | {n: want[n] for n in got if n in want}, bounds, precision)
     return result
 
 
@@ -101,13 +102,17 @@ SHAKES = 3
 """Disturbed runs of the reference that tell how ill-conditioned a value is."""
 
 
-def _reconsider(result: Result, model: str, raw: Mapping[str, Array], got: Arrays, want: Arrays, bounds: Mapping[str, Bound]) -> None:
-    """Compares what differs once more, allowing for how far the reference itself moves under rounding noise."""
+def _reconsider(
+    result: Result, model: str, raw: Mapping[str, Array], got: Arrays, want: Arrays, bounds: Mapping[str, Bound], precision: Precision
+) -> None:
+    """Compares what differs once more, allowing for how far the reference itself moves under rounding noise, that of the type a chip
+    stores values in where there is one."""
+    stored = precision.stored.name if precision.stored is not None else ""
     failed = [c.name for c in (*result.layers, *result.outputs) if not c.ok and got[c.name].dtype.kind == "f"]
     if not failed:
         return
     try:
-        runs = [reference(model, raw, failed, optimise=False, shake=seed) for seed in range(1, SHAKES + 1)]
+        runs = [reference(model, raw, failed, optimise=False, shake=seed, stored=stored) for seed in range(1, SHAKES + 1)]
     except DependencyError:
         return
     for comparisons in (result.layers, result.outputs):

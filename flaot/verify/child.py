@@ -1,6 +1,6 @@
 """The reference in a process of its own, so that a crash of onnxruntime is an answer and not an end.
 
-Standard input: a JSON line (``model``, ``values``, ``optimise``, ``shake``), then the feeds as .npz.
+Standard input: a JSON line (``model``, ``values``, ``optimise``, ``shake``, ``stored``), then the feeds as .npz.
 Standard output: a JSON line (``ok``, or ``error`` with ``kind``: dependency, reference or mismatch), then the values as .npz.
 """
 
@@ -65,7 +65,7 @@ def _run(onnx: Any, ort: Any, job: dict[str, Any], feeds: dict[str, np.ndarray])
     if job["shake"]:
         from flaot.verify.shake import shake
 
-        shake(model, job["shake"])
+        shake(model, job["shake"], job["stored"])
     wanted = _add_outputs(onnx, model, job["values"])
     options = ort.SessionOptions()
     options.log_severity_level = 4

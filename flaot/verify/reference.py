@@ -22,15 +22,15 @@ OTHER_MODEL = "is it the model the plan was made of?"
 
 
 def reference(
-    model: str, feeds: Mapping[str, Array], values: Sequence[str] = (), *, optimise: bool = True, shake: int = 0
+    model: str, feeds: Mapping[str, Array], values: Sequence[str] = (), *, optimise: bool = True, shake: int = 0, stored: str = ""
 ) -> dict[str, np.ndarray]:
     """The model's outputs, and the intermediates ``values`` where the main graph makes them. A ``shake`` above 0
-    seeds rounding noise on every operation (see :mod:`flaot.verify.shake`).
+    seeds rounding noise on every operation (see :mod:`flaot.verify.shake`), in the type ``stored`` unless it is empty.
 
     Raises UsageError when the model lacks a feed, DependencyError (exit code 8) when onnxruntime is missing, refuses the model or
     crashes; LimitError when it takes too long.
     """
-    job = json.dumps({"model": model, "values": list(values), "optimise": optimise, "shake": shake}).encode()
+    job = json.dumps({"model": model, "values": list(values), "optimise": optimise, "shake": shake, "stored": stored}).encode()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
     try:
         done = subprocess.run(

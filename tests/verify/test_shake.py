@@ -53,3 +53,25 @@ def test_shaking_keeps_the_model_valid_and_follows_the_seed(model):
         shake(m, seed)
         onnx.checker.check_model(m)
     assert shaken[0] == shaken[1] != shaken[2]
+
+
+@pytest.mark.parametrize(("stored", "eps"), [("float16", 2**-10), ("bfloat16", 2**-7)])
+def test_values_are_rounded_to_the_type_they_are_stored_in(model, stored, eps):
+    x = np.linspace(0.1, 0.9, 64, dtype=np.float32)[None]
+    feeds = {"x": Array("float32", x.shape, x.tobytes())}
+    z = reference(model, feeds, shake=1, stored=stored)["z"]
+    exact = float(x.astype(np.float64).sum())
+    assert np.all(z == z[0, 0]) and 0 < abs(float(z[0, 0]) - exact) <= eps * exact
+    bits = z.view(np.uint32) & (0x1FFF if stored == "float16" else 0xFFFF)
+    assert not bits.any()
+
+
+def test_a_half_model_is_shaken_by_its_own_units(tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "x"], ["y"])], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [1])],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "h.onnx")
+    x = np.ones(1, np.float16)
+    y = reference(str(tmp_path / "h.onnx"), {"x": Array("float16", x.shape, x.tobytes())}, shake=1)["y"]
+    assert abs(float(y[0]) - 2) in (2**-10, 2**-9)
