@@ -27,6 +27,7 @@ lint: .venv/.dev ## Check style, types and generated files
 	$(BIN)/mypy
 	$(BIN)/python -m flaot.kernels.generate --check
 	$(BIN)/python -m flaot.plan.generate --check
+	$(BIN)/python -m flaot.mapping.document docs/operators.md --check
 
 format: .venv/.dev ## Let ruff mend what it can
 	$(BIN)/ruff check --fix .
@@ -34,9 +35,10 @@ format: .venv/.dev ## Let ruff mend what it can
 bench: $(LIBRARY) .venv/.torch ## Measure against onnxruntime: latency, start-up, compile time, arena
 	$(BIN)/python -m benchmarks
 
-generate: .venv/.core ## Refresh the tables that C and Python share
+generate: .venv/.core ## Refresh the tables that C and Python share, and docs/operators.md
 	$(BIN)/python -m flaot.kernels.generate
 	$(BIN)/python -m flaot.plan.generate
+	$(BIN)/python -m flaot.mapping.document docs/operators.md
 
 chips: $(LIBRARY) .venv/.torch ## Refresh docs/chips.md: real models on the bundled NPUs (needs FLAOT_MODELS)
 	$(BIN)/python -m tests.models.chips

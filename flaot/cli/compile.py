@@ -68,11 +68,11 @@ def command(
     dumps = _dumps(dump, model, target, as_json)
 
     from flaot.hcd import load_hcd
+    from flaot.mapping.audit import audit
     from flaot.pipeline import STAGES, Options, compile_model
 
     chip = load_hcd(hcd)
-    for sentence in chip.warnings:
-        console.err(f"flaot: warning: {sentence}")
+    console.warn((*chip.warnings, *audit(chip)))
     names = (*STAGES, "schedule and write")
     with progress.bar(len(names), as_json) as begin_part:
 

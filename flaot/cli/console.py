@@ -42,6 +42,12 @@ def err(text: str) -> None:
         _write(sys.stderr, text)
 
 
+def warn(sentences: Sequence[str]) -> None:
+    """One line of warning each."""
+    for sentence in sentences:
+        err(f"flaot: warning: {sentence}")
+
+
 def _write(stream: TextIO | None, text: str) -> None:
     if stream is not None:
         stream.write(text + "\n")

@@ -50,7 +50,7 @@ def list_(as_json: bool) -> None:
 def show(name_or_path: str, as_json: bool) -> None:
     """Show a descriptor with its derived defaults; NAME_OR_PATH is a bundled name, a file, or 'host'."""
     hcd = load_hcd(name_or_path)
-    warn(hcd.warnings)
+    console.warn(hcd.warnings)
     if as_json:
         console.document(as_json_document(hcd))
         return
@@ -63,13 +63,15 @@ def show(name_or_path: str, as_json: bool) -> None:
 @json_option
 def validate(names_or_paths: tuple[str, ...], as_json: bool) -> None:
     """Check descriptors; every problem is reported with file:line:column (exit code 4)."""
+    from flaot.mapping.audit import audit
+
     found = [load_hcd(n) for n in names_or_paths]
+    warnings = {h.source: (*h.warnings, *audit(h)) for h in found}
     for hcd in found:
-        warn(hcd.warnings)
+        console.warn(warnings[hcd.source])
     if as_json:
-        console.document(
-            {"valid": [{"source": h.source, "name": h.name, "digest": h.digest.hex(), "warnings": list(h.warnings)} for h in found]}
-        )
+        rows = [{"source": h.source, "name": h.name, "digest": h.digest.hex(), "warnings": list(warnings[h.source])} for h in found]
+        console.document({"valid": rows})
         return
     for hcd in found:
         console.out(f"{hcd.source}: ok ({hcd.name}, {hcd.full.chip.device_type}, digest {hcd.digest.hex()[:16]})")
@@ -104,8 +106,3 @@ def new() -> None:
 def schema() -> None:
     """Print the JSON Schema of descriptors, for editors that complete and check YAML."""
     console.document(json_schema())
-
-
-def warn(sentences: tuple[str, ...]) -> None:
-    for sentence in sentences:
-        console.err(f"flaot: warning: {sentence}")

@@ -20,9 +20,11 @@ Examples:
 def command(hcd: tuple[str, ...], markdown: bool, as_json: bool) -> None:
     """The whole table of operators: how each chip runs them."""
     from flaot.hcd import load_hcd
+    from flaot.mapping.audit import audit
     from flaot.mapping.describe import markdown_table, table
 
     chips = [load_hcd(h) for h in hcd]
+    console.warn([sentence for c in chips for sentence in (*c.warnings, *audit(c))])
     if as_json:
         console.document({"operators": table(chips)})
     elif markdown:

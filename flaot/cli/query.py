@@ -28,10 +28,10 @@ Examples:
 def command(what: str, hcd: str, shape: tuple[str, ...], as_json: bool, **mapping: Any) -> None:
     """What a chip can do with an operator, or with every node of a model (an ONNX file)."""
     from flaot.hcd import load_hcd
+    from flaot.mapping.audit import audit
 
     chip = load_hcd(hcd)
-    for sentence in chip.warnings:
-        console.err(f"flaot: warning: {sentence}")
+    console.warn((*chip.warnings, *audit(chip)))
     if os.path.exists(what) or "." in what or os.sep in what:
         _model(what, chip, shapes(shape), mapping, as_json)
     else:

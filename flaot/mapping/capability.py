@@ -13,7 +13,6 @@ from flaot.hcd import Hcd
 from flaot.hcd.operators import Combination, Operator
 from flaot.hcd.rules import active_units, kind_of
 from flaot.hcd.schema import ComputeUnit
-from flaot.hcd.text import nearest
 from flaot.ir.facts import IMAGES, Context, facts
 from flaot.ir.graph import Node, Place, Value
 from flaot.ir.ops.attention import Attention
@@ -21,7 +20,7 @@ from flaot.ir.types import DType
 from flaot.mapping.accumulator import refusal, sums_in_half
 from flaot.mapping.choice import choose
 from flaot.mapping.defaults import default_operators
-from flaot.mapping.names import known_operators, names_of, onnx_name
+from flaot.mapping.names import names_of, onnx_name
 from flaot.mapping.placement import Option
 from flaot.mapping.predicates import violated
 from flaot.targets.chip import chip_cpu
@@ -62,10 +61,7 @@ Reason = tuple[str, str]
 
 @dataclass
 class Capability:
-    """Answers for one chip. ``precision`` "high" allows only units as exact as the model.
-
-    Raises HcdError for an operator table that names operators nobody knows.
-    """
+    """Answers for one chip. ``precision`` "high" allows only units as exact as the model."""
 
     hcd: Hcd
     precision: str = "default"
@@ -77,18 +73,11 @@ class Capability:
         self.tensor, self.constraints = self.hcd.full.tensor, self.hcd.full.constraints
         self.dtypes = frozenset(DType[d.removeprefix("torch.")] for d in self.tensor.supported_dtypes or ())
         self.cpu = chip_cpu(self.hcd)
+        self.alone = self.hcd.full.chip.device_type == "cpu"
 
     @property
     def name(self) -> str:
         return self.hcd.name
-
-    def unknown_operators(self) -> list[str]:
-        """Warnings about operators the table lists that flaot does not know."""
-        known = set(known_operators())
-        return [
-            f"{self.hcd.origin('operators', name)}: there is no operator {name}; {nearest(name, sorted(known))}"
-            for name in self.hcd.full.operators or {} if name not in known
-        ]
 
     # -- one node ------------------------------------------------------------------------------------------------------
 
@@ -133,7 +122,8 @@ class Capability:
         return f"{self.name} lists supported_dtypes {', '.join(d.name for d in sorted(self.dtypes))}"
 
     def _firewall(self, sentence: str, origin: str, way: str) -> Answer:
-        return Answer(reason=sentence, origin=origin, firewall="limit", hint=f"{way}, or let the host run it with --fallback allow")
+        hint = way if self.alone else f"{way}, or let the host run it with --fallback allow"
+        return Answer(reason=sentence, origin=origin, firewall="limit", hint=hint)
 
     # -- units ---------------------------------------------------------------------------------------------------------
 
@@ -219,7 +209,9 @@ class Capability:
         if kind == "attention" and not own:
             others = [u for u in self.units if u != name and kind_of(u, self.units[u]) != "attention"]
             own = [d for u in others for d, _ in self.floats_of(u)]
-        if kind in ("vector", "cpu") and not own:
+        if self.alone:
+            own = [DType.float32]
+        elif kind in ("vector", "cpu") and not own:
             own = [d for d in SIGNIFICAND if d is not DType.float64]
         found = {d: False for d in own if d in self.dtypes and d is not DType.float64}
         if self.constraints.bfloat16_emulation and found and DType.bfloat16 in self.dtypes:
@@ -285,7 +277,7 @@ class Capability:
         unit, dtype = option.place.unit, option.place.dtype.name
         kept = (own or DType.float32).name
         sentence = f"the unit {unit} of {self.name} computes {kept} in {dtype}; --precision high keeps {kept} with float32 sums"
-        hint = "compile without --precision high, or route it to the host"
+        hint = f"compile without --precision high, or --route {onnx_name(node.op)}=host"
         return Answer(reason=sentence, origin=self.hcd.origin("compute_units", unit), firewall="precision", hint=hint)
 
 

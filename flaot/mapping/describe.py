@@ -10,18 +10,23 @@ from flaot.hcd import Hcd
 from flaot.hcd.operators import Operator, Predicate
 from flaot.hcd.rules import kind_of
 from flaot.ir.graph import Graph
-from flaot.ir.op import OPS, Op
+from flaot.ir.op import OPS, READERS, Op
+from flaot.ir.ops.attention import Attention
 from flaot.ir.ops.compare import _Comparison
 from flaot.ir.ops.functions import _Test
 from flaot.ir.types import DType
 from flaot.kernels.base import IMPLEMENTATIONS
+from flaot.kernels.base import load_all as load_kernels
 from flaot.mapping.capability import Capability
 from flaot.mapping.defaults import default_operators
-from flaot.mapping.legalize import legalize
-from flaot.mapping.names import ALIASES, READ_AS, known_operators
+from flaot.mapping.legalize import legalize, legalize_cpu
+from flaot.mapping.names import READ_AS, known_operators, onnx_name, ops_named
 from flaot.mapping.orders import ChipLayouts
 from flaot.mapping.policy import Policy
+from flaot.mapping.predicates import spelled
 from flaot.rules.expand import expandable
+
+EXPANDED = "expanded into simpler operators"
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class Fact:
 
 @dataclass
 class Described:
-    """How a chip runs an operator: "native on fp16", "expanded", "on the host" or "read as Reshape", and what limits it."""
+    """How a chip runs an operator ("native on fp16", "expanded into simpler operators", "on the host", "read as Reshape", or "read as
+    others": several, or constants computed when compiling), and what limits it."""
 
     verdict: str
     units: tuple[str, ...] = ()
@@ -49,18 +55,12 @@ class Described:
         return {"verdict": self.verdict, "units": list(self.units), "facts": [f.__dict__ for f in self.facts]}
 
 
-def ops_named(name: str) -> list[type[Op]]:
-    """IR ops an ONNX operator may become."""
-    names = [name, *(n for n, onnx in ALIASES.items() if onnx == name and not n.startswith("Fused"))]
-    return [OPS[n] for n in dict.fromkeys(names) if n in OPS]
-
-
 def describe(name: str, hcd: Hcd) -> Described:
     """What the chip says about an ONNX operator."""
-    found = ops_named(name)
-    if not found:
-        parts = READ_AS.get(name, ())
-        verdict = f"read as {', '.join(parts)}" if parts else "computed when compiling, or read as other operators"
+    load_kernels()
+    found, parts = ops_named(name), READ_AS.get(name, ())
+    if not found or parts:
+        verdict = f"read as {', '.join(parts)}" if parts else "read as others"
         return Described(verdict, (), [f for p in parts for f in describe(p, hcd).facts[:3]])
     if hcd.full.chip.device_type == "cpu":
         return _on_cpu(found[0], hcd)
@@ -68,10 +68,13 @@ def describe(name: str, hcd: Hcd) -> Described:
 
 
 def _on_cpu(op: type[Op], hcd: Hcd) -> Described:
-    if any(cls in IMPLEMENTATIONS for cls in op.__mro__):
-        fact = Fact("kernels", "portable and those of its ISA features", hcd.origin("compute_units"))
-        return Described("native on cpu", ("cpu",), [fact])
-    return Described("expanded" if expandable(op) else "no kernel")
+    if op is Attention or not any(cls in IMPLEMENTATIONS for cls in op.__mro__):
+        return Described(EXPANDED)
+    table = hcd.full.operators
+    if table is not None and not {op.__name__, onnx_name(op)} & set(table):
+        line = Fact("reason", f"{hcd.name} does not list {onnx_name(op)}", hcd.origin("operators"))
+        return Described(EXPANDED if expandable(op) else "refused", (), [line])
+    return Described("native on cpu", ("cpu",), [Fact("kernels", "portable and those of its ISA features", hcd.origin("compute_units"))])
 
 
 def _on_chip(name: str, found: Sequence[type[Op]], chip: Capability) -> Described:
@@ -97,7 +100,7 @@ def _on_chip(name: str, found: Sequence[type[Op]], chip: Capability) -> Describe
             facts += _entry_facts(hcd, *entry)
         facts += _limits(chip, name)
         return Described(f"native on {', '.join(units)}", units, facts)
-    verdict = "expanded into simpler operators" if any(map(expandable, found)) else "on the host"
+    verdict = EXPANDED if any(map(expandable, found)) else "on the host"
     return Described(verdict, (), facts)
 
 
@@ -155,7 +158,7 @@ def sentence(p: Predicate) -> str:
         words = [condition.attribute or f"input {condition.input}"]
         words += [f"at least {condition.at_least:g}"] if condition.at_least is not None else []
         words += [f"at most {condition.at_most:g}"] if condition.at_most is not None else []
-        words += [f"one of {', '.join(map(str, condition.one_of))}"] if condition.one_of is not None else []
+        words += [f"one of {', '.join(map(spelled, condition.one_of))}"] if condition.one_of is not None else []
         words += [f"a multiple of {condition.multiple_of}"] if condition.multiple_of is not None else []
         words += [f"a product of at most {condition.max_product}"] if condition.max_product is not None else []
         words += ["constant" if condition.constant else "not constant"] if condition.constant is not None else []
@@ -176,8 +179,9 @@ def verdict_rows(graph: Graph, hcd: Hcd, policy: Policy, precision: str = "defau
     """One row per node of a recognised graph, which is legalized: node, operator, verdict, device, unit, dtype, reason and origin. Refused
     nodes are rows."""
     if hcd.full.chip.device_type == "cpu":
-        return [_row(n.origin, n.op.name, "native", "host", "", _dtype(n), "", "") for n in graph.nodes()]
-    verdicts = legalize(graph, Capability(hcd, precision), policy, refuse=False)
+        verdicts = legalize_cpu(graph, hcd, policy, refuse=False)
+    else:
+        verdicts = legalize(graph, Capability(hcd, precision), policy, refuse=False)
     rows = []
     for node in graph.nodes():
         v = verdicts[node.id]
@@ -200,9 +204,10 @@ def _row(node: tuple[str, ...], op: str, verdict: str, device: str, unit: str, d
 
 def table(chips: Sequence[Hcd]) -> list[dict[str, Any]]:
     """One row per ONNX operator flaot reads: how every chip runs it."""
-    rows = []
-    for name in known_operators():
-        if name in OPS and name not in _onnx_operators():
+    known, rows = known_operators(), []
+    onnx = {n for _, n in READERS}
+    for name in known:
+        if name in OPS and name not in onnx:
             continue
         held = {}
         for hcd in chips:
@@ -210,12 +215,6 @@ def table(chips: Sequence[Hcd]) -> list[dict[str, Any]]:
             held[hcd.name] = {"text": d.verdict, "units": list(d.units)}
         rows.append({"operator": name, "chips": held})
     return rows
-
-
-def _onnx_operators() -> set[str]:
-    from flaot.ir.op import READERS
-
-    return {n for _, n in READERS}
 
 
 def markdown_table(chips: Sequence[Hcd]) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from flaot.errors import FlaotError, ProblemList, UnsupportedError
+from flaot.hcd import Hcd
 from flaot.ir.facts import Context
 from flaot.ir.graph import HOST, Graph, Node
 from flaot.ir.ops.attention import Attention
 from flaot.mapping.capability import Answer, Capability
 from flaot.mapping.names import names_of, onnx_name
 from flaot.mapping.placement import Option
-from flaot.mapping.policy import Policy, check_routes
-from flaot.rules.expand import expansion
+from flaot.mapping.policy import Policy, Route, check_routes
+from flaot.rewrite import Tracer
+from flaot.rules.expand import expand_all, expansion
 
 PREFERENCE = 1e9
 """Nanoseconds by which a device that is not the preferred one costs more."""
@@ -47,6 +49,33 @@ def legalize(graph: Graph, capability: Capability, policy: Policy, refuse: bool 
     return _Legalizer(graph, capability, policy).run(refuse)
 
 
+def legalize_cpu(graph: Graph, hcd: Hcd, policy: Policy, tracer: Tracer | None = None, refuse: bool = True) -> dict[int, Verdict]:
+    """The same for a chip of device type cpu, which runs all there are kernels for unless its descriptor states operators, element types
+    or limits. Attention is expanded; there is no other device to fall back to."""
+    check_routes(graph, policy)
+    whole = {name for n in graph.nodes() if isinstance(n.op, Attention) for name in n.origin}
+    if whole:
+        expand_all(graph, lambda node: isinstance(node.op, Attention), tracer)
+    if _is_limited(hcd):
+        return _Legalizer(graph, Capability(hcd), Policy("error")).run(refuse)
+    products = "there is no unit for attention"
+    return {
+        n.id: Verdict("expanded", "Attention", (Option(HOST),), reason=products) if whole & set(n.origin)
+        else Verdict("native", onnx_name(n.op), (Option(HOST),))
+        for n in graph.nodes()
+    }
+
+
+def _is_limited(hcd: Hcd) -> bool:
+    stated = hcd.stated
+    tensor, constraints = stated.tensor, stated.constraints
+    return (
+        stated.operators is not None
+        or (tensor is not None and (tensor.supported_dtypes is not None or (tensor.max_rank or 8) < 8))
+        or (constraints is not None and (constraints.max_batch_size is not None or constraints.max_sequence_length is not None))
+    )
+
+
 class _Legalizer:
     def __init__(self, graph: Graph, capability: Capability, policy: Policy) -> None:
         self.graph, self.capability, self.policy = graph, capability, policy
@@ -73,13 +102,13 @@ class _Legalizer:
         answer = self.capability.ask(node, self.context)
         if route is not None:
             answer = self._routed(node, answer, route.unit)
-            if not answer.options:
-                self._refuse(node, answer, f"routed to {route.device} by {route.where}, which cannot run it: ")
-                return
         if answer.options:
             self.verdicts[node.id] = Verdict("native", onnx_name(node.op), self._options(answer, pinned=route is not None), answer)
-        elif not self._expand(node, answer):
-            self._not_native(node, answer)
+        elif not self._expand(node, answer, route):
+            if route is not None:
+                self._refuse(node, answer, f"routed to {route.device} by {route.where}, which cannot run it: ")
+            else:
+                self._not_native(node, answer)
 
     def _routed(self, node: Node, answer: Answer, unit: str) -> Answer:
         kept = [(o, n) for o, n in zip(answer.options, answer.notes, strict=True) if not unit or o.place.unit == unit]
@@ -96,8 +125,10 @@ class _Legalizer:
 
     # -- expansion -----------------------------------------------------------------------------------------------------
 
-    def _expand(self, node: Node, answer: Answer) -> bool:
-        """Replaces the node by ones the chip runs, if that is allowed and works."""
+    def _expand(self, node: Node, answer: Answer, route: Route | None) -> bool:
+        """Replaces the node by ones the chip runs, if that is allowed and works; a route to one unit does not allow it."""
+        if route is not None and route.unit:
+            return False
         allowed = bool(set(names_of(node.op)) & self.policy.allow_expand)
         if answer.firewall and not (allowed and answer.firewall == "attention"):
             return False
@@ -107,7 +138,8 @@ class _Legalizer:
         reason = f"{onnx_name(node.op)} computed by {', '.join(dict.fromkeys(onnx_name(n.op) for n, _ in made))}: {answer.reason}"
         for part, found in made:
             if self.graph.contains(part):
-                self.verdicts[part.id] = Verdict("expanded", onnx_name(node.op), self._options(found, False), found, reason, answer.origin)
+                options = self._options(found, pinned=route is not None)
+                self.verdicts[part.id] = Verdict("expanded", onnx_name(node.op), options, found, reason, answer.origin)
         return True
 
     def _try(self, node: Node, made: list[tuple[Node, Answer]], depth: int) -> bool:
@@ -162,8 +194,15 @@ class _Legalizer:
             self.verdicts[part.id] = Verdict("fallback", onnx_name(node.op), (Option(HOST),), answer, reason, answer.origin)
 
     def _refuse(self, node: Node, answer: Answer, before: str = "") -> None:
-        hint = answer.hint
-        if not hint and self.policy.fallback == "error":
-            hint = "the policy allows no fallback; --fallback warn lets the host run it"
+        hint = answer.hint or self._way_out(routed=bool(before))
         self.problems.append(UnsupportedError(before + answer.reason, where=node.where, origin=answer.origin, hint=hint))
         self.verdicts[node.id] = Verdict("refused", onnx_name(node.op), (), answer, answer.reason, answer.origin)
+
+    def _way_out(self, routed: bool) -> str:
+        if self.capability.alone:
+            return "compile for another chip, or make the descriptor list it"
+        if routed:
+            return "route it elsewhere"
+        if HOST.device in self.policy.exclude:
+            return "the host, which could run it, is excluded"
+        return "the policy allows no fallback; --fallback warn lets the host run it"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from flaot.hcd import Hcd
 from flaot.ir.facts import Context, facts
 from flaot.ir.graph import HOST, Graph, Node
-from flaot.ir.ops.attention import Attention
 from flaot.kernels.base import Implementation
 from flaot.mapping import LEVELS
 from flaot.mapping.accumulator import sums_in_half
@@ -16,7 +15,7 @@ from flaot.mapping.capability import Capability
 from flaot.mapping.cost import CostModel
 from flaot.mapping.fusions import Fusions
 from flaot.mapping.layout import assign_layouts
-from flaot.mapping.legalize import Verdict, legalize
+from flaot.mapping.legalize import Verdict, legalize, legalize_cpu
 from flaot.mapping.names import onnx_name
 from flaot.mapping.orders import ChipLayouts
 from flaot.mapping.placement import Placed, place
@@ -26,7 +25,6 @@ from flaot.plan.program import Chip, Opcode, Program, Step
 from flaot.rewrite import Tracer
 from flaot.rewrite.engine import Gate, one_place
 from flaot.rewrite.trace import Event
-from flaot.rules.expand import expand_all
 from flaot.targets.chip import chip_cpu, chip_limits
 from flaot.targets.cpu import Cpu, cpu_of
 from flaot.targets.devices import Devices, host_of
@@ -69,11 +67,11 @@ class Mapper:
 
     def legalize(self, graph: Graph) -> None:
         """Raises UnsupportedError or ProblemList with every refused node."""
-        if self.is_cpu:
-            expand_all(graph, lambda node: isinstance(node.op, Attention), self.record.tracer)
-            return
         assert self.policy is not None
-        self.verdicts = legalize(graph, Capability(self.hcd, self.precision), self.policy)
+        if self.is_cpu:
+            self.verdicts = legalize_cpu(graph, self.hcd, self.policy, self.record.tracer)
+        else:
+            self.verdicts = legalize(graph, Capability(self.hcd, self.precision), self.policy)
 
     def place(self, graph: Graph) -> None:
         """Devices, units and element types; Transfer and Recast nodes."""

@@ -76,10 +76,16 @@ def policy_of(
     for name in allow_expand:
         if name not in known:
             raise UsageError(f"--allow-expand {printable(name)}: no such operator; {nearest(name, known)}")
+    preferred = device_of(prefer, hcd, f"--prefer {printable(prefer)}") if prefer else ""
+    left_out = tuple(device_of(e, hcd, f"--exclude {printable(e)}") for e in exclude)
+    devices = {hcd.name} if hcd.full.chip.device_type == "cpu" else {HOST.device, hcd.name}
+    if devices <= set(left_out):
+        raise UsageError(f"--exclude {', '.join(sorted(left_out))}: no device is left")
+    if preferred in left_out:
+        raise UsageError(f"--prefer {printable(prefer)}: that device is excluded")
     return Policy(
         chosen, tuple(Route(p, *_place(target, hcd, where), where) for p, target, where in listed),
-        device_of(prefer, hcd, f"--prefer {printable(prefer)}") if prefer else "",
-        tuple(device_of(e, hcd, f"--exclude {printable(e)}") for e in exclude), frozenset(allow_expand),
+        preferred, left_out, frozenset(allow_expand),
     )
 
 
@@ -112,12 +118,12 @@ def _place(target: str, hcd: Hcd, where: str) -> tuple[str, str]:
 
 
 def device_of(word: str, hcd: Hcd, where: str) -> str:
-    """The device a word means: ``host``, or the chip by its name, its descriptor's name or its device type."""
-    stem = hcd.source.rsplit("/", 1)[-1].removesuffix(".hcd")
-    names = {"host": HOST.device, hcd.name.lower(): hcd.name, stem.lower(): hcd.name, hcd.full.chip.device_type: hcd.name}
+    """The device a word means: ``host``, or the chip by its name, its descriptor's name, its device type or that type's family (npu)."""
+    stem, kind = hcd.source.rsplit("/", 1)[-1].removesuffix(".hcd"), hcd.full.chip.device_type
+    names = {**dict.fromkeys((hcd.name.lower(), stem.lower(), kind, kind.split("_")[0]), hcd.name), "host": HOST.device}
     found = names.get(word.lower()) or names.get(word.lower().replace("-", "_"))
     if found is None:
-        raise UsageError(f"{where}: no device '{printable(word)}'; known: host, {stem}")
+        raise UsageError(f"{where}: no device '{printable(word)}'; {nearest(word, ['host', stem])}")
     return found
 
 
