@@ -1,22 +1,19 @@
-"""Small models at the stage legalize meets them, and descriptors that differ from bundled ones in a line."""
+"""Small models with named nodes at the stage legalize meets them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from flaot.hcd import Hcd, load_hcd
-from flaot.hcd.loader import load
 from flaot.ir.graph import Graph
 from flaot.mapping.capability import Capability
 from flaot.mapping.legalize import Verdict, legalize
 from flaot.mapping.policy import policy_of
 from flaot.pipeline import Options, canonicalize, read_model, recognise
 
-BUNDLED = Path(__file__).resolve().parents[2] / "hcd"
 FLOAT = TensorProto.FLOAT
 
 
@@ -54,15 +51,6 @@ def graph_of(data: bytes) -> Graph:
     canonicalize(graph)
     recognise(graph)
     return graph
-
-
-def changed(chip: str, *edits: tuple[str, str]) -> Hcd:
-    """A bundled descriptor with texts replaced; every one of them is there."""
-    text = (BUNDLED / f"{chip}.hcd").read_text()
-    for old, new in edits:
-        assert old in text, old
-        text = text.replace(old, new)
-    return load(text.encode(), f"{chip}.hcd")
 
 
 def verdicts(data: bytes, chip: str | Hcd, precision: str = "default", **policy: object) -> dict[str, Verdict]:

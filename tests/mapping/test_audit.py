@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flaot.hcd import bundled, load_hcd
 from flaot.mapping.audit import audit
-from tests.mapping.nets import changed
+from tests.mapping.models import chip
 
 
 def test_bundled_descriptors_are_clean() -> None:
@@ -12,7 +12,7 @@ def test_bundled_descriptors_are_clean() -> None:
 
 
 def test_unknown_names_are_told_with_their_lines() -> None:
-    wrong = changed(
+    wrong = chip(
         "edge_dsp", ("  Sqrt: {units: [vector]}", "  Sqqrt: {units: [vector]}"), ("attribute: strides", "attribute: stride"),
         ("input: W", "input: Z"), ("  Exp: {units: [vector]}", "  Exp: {units: [vector]}\n  Tile: {units: [vector]}"),
     )

@@ -11,18 +11,19 @@ from flaot.ir.graph import HOST
 from flaot.ir.types import DType
 from flaot.mapping.legalize import legalize_cpu
 from flaot.mapping.policy import policy_of
-from tests.mapping.nets import attention, changed, conv, graph_of, model, op, verdicts
+from tests.mapping.models import chip
+from tests.mapping.nets import attention, conv, graph_of, model, op, verdicts
 
 SQUARE = np.ones((16, 16), np.float32)
 
 
-def kinds(data: bytes, chip: object, **policy: object) -> dict[str, str]:
-    return {name: v.kind for name, v in verdicts(data, chip, **policy).items()}
+def kinds(data: bytes, hcd: object, **policy: object) -> dict[str, str]:
+    return {name: v.kind for name, v in verdicts(data, hcd, **policy).items()}
 
 
-def refusal(data: bytes, chip: object, **policy: object) -> str:
+def refusal(data: bytes, hcd: object, **policy: object) -> str:
     with pytest.raises(FlaotError) as e:
-        verdicts(data, chip, **policy)
+        verdicts(data, hcd, **policy)
     assert e.value.exit_code == 5
     return str(e.value)
 
@@ -101,19 +102,19 @@ def test_a_longer_sequence_than_the_attention_unit_takes_is_refused() -> None:
 
 
 def test_one_figure_of_the_descriptor_moves_the_verdict() -> None:
-    assert kinds(attention(12), changed("npu_v2", ("[1, 2, 4, 8]", "[1, 2, 4, 8, 12]"))) == {"att": "native"}
-    assert "a batch of 32; NPU-V3 allows max_batch_size 16" in refusal(conv(batch=32), changed("npu_v3", ("size: 512", "size: 16")))
+    assert kinds(attention(12), chip("npu_v2", ("[1, 2, 4, 8]", "[1, 2, 4, 8, 12]"))) == {"att": "native"}
+    assert "a batch of 32; NPU-V3 allows max_batch_size 16" in refusal(conv(batch=32), chip("npu_v3", ("size: 512", "size: 16")))
 
 
 def test_a_chip_without_an_attention_unit_expands_attention() -> None:
-    assert kinds(attention(12), changed("npu_v2", ("enabled: true", "enabled: false"))) == {"att": "expanded"}
+    assert kinds(attention(12), chip("npu_v2", ("enabled: true", "enabled: false"))) == {"att": "expanded"}
 
 
 # -- element types ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_removed_dtype_is_not_used() -> None:
-    no_int8 = changed("npu_v3", ("float16, int8, bfloat16", "float16, bfloat16"), ("  int8: {count: 512, peak_tops: 51.2}\n", ""))
+    no_int8 = chip("npu_v3", ("float16, int8, bfloat16", "float16, bfloat16"), ("  int8: {count: 512, peak_tops: 51.2}\n", ""))
     moved = model([op("Transpose", "x", "y", "turn", perm=[0, 2, 3, 1])], dtype=TensorProto.INT8)
     assert kinds(moved, "npu_v3") == {"turn": "native"}
     found = verdicts(moved, no_int8)["turn"]
@@ -122,7 +123,7 @@ def test_a_removed_dtype_is_not_used() -> None:
 
 
 def test_the_most_exact_type_comes_first_and_emulation_says_so() -> None:
-    emulated = changed("npu_v3", ("memory_alignment_bytes: 256", "memory_alignment_bytes: 256, bfloat16_emulation: true"))
+    emulated = chip("npu_v3", ("memory_alignment_bytes: 256", "memory_alignment_bytes: 256, bfloat16_emulation: true"))
     assert [o.place.dtype for o in verdicts(conv(), "npu_v3")["conv1"].options[:-1]] == [DType.float16]
     found = verdicts(conv(), emulated)["conv1"]
     assert [(o.place.dtype, o.emulated) for o in found.options[:-1]] == [(DType.float16, False), (DType.bfloat16, True)]
@@ -133,7 +134,7 @@ def test_high_precision_is_refused_rather_than_degraded() -> None:
     message = refusal(conv(relu=False), "npu_v3", precision="high")
     assert "node 'conv1' (Conv): the unit fp16 of NPU-V3 computes float32 in float16; --precision high keeps float32" in message
     assert "npu_v3.hcd:3" in message
-    exact = changed("npu_v3", ("  fp16: {", "  fp32: {"), ("[float16, int8, bfloat16]", "[float32, float16, int8]"))
+    exact = chip("npu_v3", ("  fp16: {", "  fp32: {"), ("[float16, int8, bfloat16]", "[float32, float16, int8]"))
     assert verdicts(conv(), exact, precision="high")["conv1"].options[0].place.dtype is DType.float32
 
 
@@ -169,13 +170,13 @@ def test_an_unlisted_operator_is_expanded_into_listed_ones() -> None:
     found = verdicts(model([op("Softmax", "x", "y", "soft", axis=-1)]), "edge_dsp")["soft"]
     assert (found.kind, found.op, found.options[0].place.unit) == ("expanded", "Softmax", "vector")
     assert "the exponential of a whole row does not fit the vector registers" in found.reason
-    without = changed("edge_dsp", ("  Exp: {units: [vector]}\n", ""))
+    without = chip("edge_dsp", ("  Exp: {units: [vector]}\n", ""))
     assert verdicts(model([op("Softmax", "x", "y", "soft", axis=-1)]), without)["soft"].kind == "fallback"
 
 
 def test_axes_count_from_the_back_too() -> None:
     denied = "{supported: false, reason: the exponential of a whole row does not fit the vector registers}"
-    last = changed("edge_dsp", (denied, "{units: [vector], requires: [{attribute: axis, one_of: [-1]}]}"))
+    last = chip("edge_dsp", (denied, "{units: [vector], requires: [{attribute: axis, one_of: [-1]}]}"))
     assert kinds(model([op("Softmax", "x", "y", "soft", axis=3)]), last) == {"soft": "native"}
     found = verdicts(model([op("Softmax", "x", "y", "soft", axis=1)]), last, fallback="warn")["soft"]
     assert found.kind == "expanded" and found.reason.endswith("axis is 1; allowed are -1")
@@ -183,7 +184,7 @@ def test_axes_count_from_the_back_too() -> None:
 
 def test_conditions_hold_only_where_their_case_does() -> None:
     when = "      - {attribute: kernel_shape, at_most: 3, when: {attribute: group, at_least: 2}, reason: small windows by channel}\n"
-    limited = changed("edge_dsp", ("      - {attribute: strides, at_most: 2}\n", when))
+    limited = chip("edge_dsp", ("      - {attribute: strides, at_most: 2}\n", when))
     assert kinds(conv(5), limited)["conv1"] == "native"
     found = verdicts(conv(5, channels=4, group=4), limited)["conv1"]
     assert found.reason == "kernel_shape is [5, 5]; at most 3 is allowed: small windows by channel"
@@ -231,21 +232,21 @@ def test_a_route_that_names_nothing_is_a_mistake() -> None:
 # -- CPUs ------------------------------------------------------------------------------------------------------------------
 
 
-def on_cpu(data: bytes, chip: object) -> dict[str, str]:
+def on_cpu(data: bytes, hcd: object) -> dict[str, str]:
     graph = graph_of(data)
-    found = legalize_cpu(graph, chip, policy_of(chip))  # type: ignore[arg-type]
+    found = legalize_cpu(graph, hcd, policy_of(hcd))  # type: ignore[arg-type]
     return {name: found[n.id].kind for n in graph.nodes() for name in n.origin}
 
 
 def test_a_cpu_runs_everything_unless_its_descriptor_limits_it() -> None:
-    plain = changed("generic_cpu")
+    plain = chip("generic_cpu")
     assert on_cpu(conv(batch=600), plain) == {"conv1": "native", "relu1": "native"}
     assert on_cpu(attention(12), plain) == {"att": "expanded"}
-    small = changed("generic_cpu", ("constraints: {", "constraints: {max_batch_size: 4, "))
+    small = chip("generic_cpu", ("constraints: {", "constraints: {max_batch_size: 4, "))
     with pytest.raises(UnsupportedError, match=r"generic_cpu allows max_batch_size 4 \(generic_cpu.hcd:7\); split the batch$"):
         on_cpu(conv(batch=600, relu=False), small)
     table = "operators: {Conv: {}, Sub: {}, Div: {}, ReduceMax: {}, ReduceSum: {}, Exp: {}}\n"
-    listed = changed("generic_cpu", ("constraints:", table + "constraints:"))
+    listed = chip("generic_cpu", ("constraints:", table + "constraints:"))
     with pytest.raises(UnsupportedError, match="generic_cpu does not list Relu among its operators") as e:
         on_cpu(conv(), listed)
     assert "fallback" not in str(e.value)

@@ -7,7 +7,7 @@ import pytest
 from flaot.errors import HcdError, UsageError
 from flaot.hcd import load_hcd
 from flaot.mapping.policy import device_of, policy_of
-from tests.mapping.nets import changed
+from tests.mapping.models import chip
 
 NPU = load_hcd("npu_v3")
 
@@ -31,7 +31,7 @@ def test_an_unknown_device_or_unit_gets_a_suggestion() -> None:
 
 
 def test_fallback_comes_from_the_descriptor_unless_given() -> None:
-    strict = changed("npu_v3", ("constraints:", "policy: {fallback: error}\nconstraints:"))
+    strict = chip("npu_v3", ("constraints:", "policy: {fallback: error}\nconstraints:"))
     assert policy_of(NPU).fallback == "warn"
     assert policy_of(strict).fallback == "error"
     assert policy_of(strict, fallback="allow").fallback == "allow"
