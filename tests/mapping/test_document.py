@@ -10,7 +10,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 
 
 def test_the_page_is_fresh() -> None:
-    assert PAGE.read_text() == page()
+    assert PAGE.read_text() == page(), "run python -m flaot.mapping.document docs/operators.md"
 
 
 def test_the_page_says_what_the_descriptors_say() -> None:
