@@ -137,3 +137,11 @@ class ProblemList(FlaotError):
 
     def to_json(self) -> dict[str, object]:
         return {"error": "ProblemList", "exit_code": self.exit_code, "problems": [p.to_json() for p in self.problems]}
+
+
+def located(e: FlaotError, model: str) -> FlaotError:
+    """The error with the model's name in front of a node's: stages after reading do not know the file."""
+    for p in e.problems if isinstance(e, ProblemList) else [e]:
+        if p.where.startswith("node "):
+            p.at(model)
+    return e

@@ -25,11 +25,12 @@ from flaot.ir import op as ops
 from flaot.ir import spec
 from flaot.ir.graph import Graph
 from flaot.ir.widen import widen
+from flaot.mapping.decisions import Inserted
 from flaot.mapping.describe import verdict_rows
 from flaot.mapping.mapper import Mapper
 from flaot.mapping.policy import Policy, policy_of
 from flaot.mapping.ports import feed_as
-from flaot.mapping.record import Inserted, Record
+from flaot.mapping.record import Record
 from flaot.plan.program import Program
 from flaot.plan.write import plan_digest, write_plan
 from flaot.rewrite import Tracer, rules_in, run_rules
@@ -50,13 +51,15 @@ class Options:
     """How to compile. ``shapes`` binds inputs (``{"x": (1, 3, 224, 224)}``) and symbols (``{"batch": 1}``); ``precision`` is "default",
     or "high" for nothing less exact than the model: no kernel that approximates (Winograd), no narrower element type. ``policy`` says
     what the host may run (None: as the descriptor says), ``fusion_level`` 0 to 3 which fusions of the descriptor are used,
-    ``input_layouts`` in which order inputs are fed (``{"x": "NHWC"}``). ``observe`` is called after every stage with its name and graph."""
+    ``input_layouts`` in which order inputs are fed (``{"x": "NHWC"}``). ``keep_decisions`` keeps the record in plans for a CPU chip too,
+    those for others always hold it. ``observe`` is called after every stage with its name and graph."""
 
     shapes: Mapping[str, tuple[int, ...] | int] = field(default_factory=dict)
     precision: str = "default"
     policy: Policy | None = None
     fusion_level: int = 2
     input_layouts: Mapping[str, str] = field(default_factory=dict)
+    keep_decisions: bool = False
     observe: Callable[[str, Graph], None] = lambda stage, graph: None
 
     def __post_init__(self) -> None:
@@ -122,6 +125,8 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
     devices = mapper.devices()
     program = schedule(graph, devices, mapper.chips())
     mapper.complete(graph, program)
+    if program.chips or options.keep_decisions:
+        program.decisions = mapper.record.compact()
     plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(devices.host))
     return Compiled(plan, program, graph, mapper.record, _report(plan, program, mapper.record))
 

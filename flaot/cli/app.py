@@ -17,6 +17,7 @@ COMMANDS = {
     "query": "Say what a chip can run of an operator or a model, and why not.",
     "ops": "Show how chips run every operator.",
     "inspect": "Show what a plan holds, without its model.",
+    "explain": "Tell which rules fired on a model, which nearly did, and why not.",
     "hcd": "List, show and validate hardware descriptors.",
     "completion": "Say how to switch on tab completion.",
     "version": "Print the version.",

@@ -13,7 +13,7 @@ import click
 from flaot.cli import console, progress
 from flaot.cli.mapping import LEVELS, layouts, mapping_options, policy
 from flaot.cli.options import CHIP, FILE, json_option, shapes
-from flaot.errors import FlaotError, ProblemList, UsageError, printable
+from flaot.errors import FlaotError, UsageError, located, printable
 from flaot.files import check_output, write_file
 
 EPILOG = """\b
@@ -38,6 +38,7 @@ Examples:
 @click.option("--fusion-level", type=click.Choice(LEVELS), default="balanced", show_default=True, help="Fusions of the chip to use.")
 @click.option("--input-layout", multiple=True, metavar="NAME=LAYOUT", help="Feed an input in this order, such as x=NHWC; repeatable.")
 @click.option("--explain", type=FILE, metavar="FILE.json", help="Write the record of every decision.")
+@click.option("--keep-decisions", is_flag=True, help="Keep that record in the plan of a CPU chip too, for 'flaot inspect --why'.")
 @click.option("-v", "--verbose", is_flag=True, help="Print one line per mapped node.")
 @click.option("--from", "after", metavar="STAGE", help="MODEL is not ONNX but a dump written after this stage; go on from there.")
 @click.option("--dump", multiple=True, metavar="after=STAGE[:FILE]", help="Write the graph after a stage as text; repeatable.")
@@ -50,6 +51,7 @@ def command(
     fusion_level: str,
     input_layout: tuple[str, ...],
     explain: str | None,
+    keep_decisions: bool,
     verbose: bool,
     after: str | None,
     dump: tuple[str, ...],
@@ -82,12 +84,13 @@ def command(
 
         begin_part(names[0])
         options = Options(
-            bindings, mapping["precision"], policy(chip, mapping), LEVELS.index(fusion_level), layouts(input_layout), observe
+            bindings, mapping["precision"], policy(chip, mapping), LEVELS.index(fusion_level), layouts(input_layout), keep_decisions,
+            observe,
         )
         try:
             compiled = compile_model(model, chip, options) if after is None else _go_on(model, chip, options, after)
         except FlaotError as e:
-            raise _located(e, printable(model, 300)) from e.__cause__
+            raise located(e, printable(model, 300)) from e.__cause__
     write_file(target, compiled.plan)
     if explain is not None:
         write_file(explain, json.dumps(compiled.record.to_json(), indent=1).encode())
@@ -97,8 +100,10 @@ def command(
         return
     _show(model, document)
     on_chip = chip.full.chip.device_type != "cpu"
-    for line in (*(compiled.record.summary_lines() if on_chip else ()), *(map(mapped_line, compiled.record.decisions) if verbose else ())):
+    for line in compiled.record.summary_lines() if on_chip or verbose else ():
         console.out(f"  {line}")
+    for decision in compiled.record.decisions if verbose else ():
+        console.out(f"  {mapped_line(decision)}")
 
 
 def mapped_line(d: Any) -> str:
@@ -106,14 +111,6 @@ def mapped_line(d: Any) -> str:
     name = printable(d.node[0] if d.node else "")
     form = " ".join(x for x in (d.dtype, d.layout) if x)
     return f"{name} {d.op} -> {d.step}, {form}, {d.verdict} on {d.device}{f'.{d.unit}' if d.unit else ''}"
-
-
-def _located(e: FlaotError, model: str) -> FlaotError:
-    """The error with the model's name in front of a node's: later stages do not know the file."""
-    for p in e.problems if isinstance(e, ProblemList) else [e]:
-        if p.where.startswith("node "):
-            p.at(model)
-    return e
 
 
 def _go_on(dump: str, chip: Any, options: Any, after: str) -> Any:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import click
 
 from flaot.cli import console
 from flaot.cli.options import FILE, json_option
+from flaot.errors import UsageError, printable
 
 EPILOG = """\b
 Examples:
   flaot inspect model.flp
   flaot inspect model.flp --steps --constants 20
+  flaot inspect model.flp --why /encoder/0/Softmax
+  flaot inspect model.flp --decisions
   flaot inspect model.flp --json | jq '.steps[].op'"""
 
 
@@ -23,13 +27,18 @@ MAX_FROZEN = 16
 @click.command("inspect", epilog=EPILOG)
 @click.argument("plan", type=FILE)
 @click.option("--steps/--no-steps", default=True, show_default=True, help="List the steps.")
+@click.option("--why", metavar="NODE", help="Tell what was decided for a node of the model, and why.")
+@click.option("--decisions", is_flag=True, help="List what was decided for every node.")
 @click.option("--constants", default=8, show_default=True, type=click.IntRange(0), help="How many constants to list, largest first.")
 @json_option
-def command(plan: str, steps: bool, constants: int, as_json: bool) -> None:
+def command(plan: str, steps: bool, why: str | None, decisions: bool, constants: int, as_json: bool) -> None:
     """Show header, devices, inputs and outputs, memory, steps and constants of PLAN; its model is not needed."""
-    from flaot.report.plan import as_json_document, open_plan
+    from flaot.report.plan import as_json_document, open_plan, recorded
 
     opened = open_plan(plan)
+    if why is not None or decisions:
+        _show_record(recorded(opened), why, as_json)
+        return
     document = as_json_document(opened)
     if as_json:
         console.document(document)
@@ -73,3 +82,28 @@ def command(plan: str, steps: bool, constants: int, as_json: bool) -> None:
 def _place(document: dict[str, Any], step: dict[str, Any]) -> list[str]:
     """Device and unit of a step, in plans with chips."""
     return [f"{document['devices'][step['device']]['name']} {step['unit']}".rstrip()] if document["chips"] else []
+
+
+def _show_record(record: Any, why: str | None, as_json: bool) -> None:
+    """The record of decisions, of one node or of all."""
+    if why is not None and why not in record.node_names():
+        near = difflib.get_close_matches(why, record.node_names(), 1)
+        hint = f"did you mean '{printable(near[0])}'?" if near else "--decisions lists them"
+        raise UsageError(f"the plan records no node '{printable(why)}'", hint=hint)
+    if as_json:
+        held = (record if why is None else record.about(why)).to_json()
+        console.document({k: v for k, v in held.items() if k not in ("missed", "rules")})
+    elif why is not None:
+        for line in record.why(why):
+            console.out(printable(line, 2000))
+    else:
+        for line in record.summary_lines():
+            console.out(line)
+        head = ["model nodes", "op", "runs as", "verdict", "on", "dtype", "layout", "reason"]
+        console.table([_decision(d) for d in record.decisions], head)
+
+
+def _decision(d: Any) -> list[str]:
+    place = f"{d.device}.{d.unit}" if d.unit else d.device
+    reason = f"{d.reason} ({d.origin})" if d.origin else d.reason or d.note
+    return [printable(" ".join(d.node), 60), d.op, d.step, d.verdict, place, d.dtype, d.layout, reason]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, get_args, get_origin
 
 import pydantic
@@ -53,9 +53,10 @@ class Hcd:
         return self.stated.model_dump(mode="json", exclude_none=True, exclude_unset=True)
 
     def origin(self, *path: str | int) -> str:
-        """Where a limit is written, as ``npu_v3.hcd:41``; for a derived value the nearest section above it."""
+        """Where a limit is written, as ``npu_v3.hcd:41`` without folders, which plans must not hold; for a derived value the nearest
+        section above it."""
         place = self.tree.find(path).key_place
-        return f"{place.file}:{place.line}"
+        return f"{PurePath(place.file).name}:{place.line}"
 
 
 def load(data: bytes, source: str, path: Path | None = None) -> Hcd:

@@ -11,10 +11,10 @@ from flaot.ir.ops.elementwise import _Elementwise
 from flaot.ir.ops.fused_map import FusedMap
 from flaot.ir.ops.reshape import Reshape
 from flaot.mapping import LEVELS
+from flaot.mapping.decisions import Fused
 from flaot.mapping.matching import Match, match
 from flaot.mapping.names import names_of, onnx_name
 from flaot.mapping.patterns import TREES, Pattern, patterns
-from flaot.mapping.record import Fused
 from flaot.rewrite import Tracer
 from flaot.rewrite.engine import one_place
 

@@ -21,8 +21,8 @@ from flaot.ir.types import Layout, channels_last, dense_strides, row_major
 from flaot.kernels.base import Implementation, Storage
 from flaot.mapping.assign import Problem, Solution, solve
 from flaot.mapping.cost import HOST_BYTES, CostModel
+from flaot.mapping.decisions import Inserted
 from flaot.mapping.orders import LAST, PLAIN, ChipLayouts
-from flaot.mapping.record import Inserted
 from flaot.plan.program import Buffer, Space, View
 from flaot.targets.devices import memory_of
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from flaot.hcd import Hcd
 from flaot.ir.facts import Context, facts
 from flaot.ir.graph import HOST, Graph, Node
+from flaot.ir.ops.relayout import Relayout
 from flaot.kernels.base import Implementation
 from flaot.mapping import LEVELS
 from flaot.mapping.accumulator import sums_in_half
 from flaot.mapping.capability import Capability
 from flaot.mapping.cost import CostModel
+from flaot.mapping.decisions import Assigned, Candidate, Decision, Fused, Inserted, Missed
 from flaot.mapping.fusions import Fusions
 from flaot.mapping.layout import assign_layouts
 from flaot.mapping.legalize import Verdict, legalize, legalize_cpu
@@ -20,7 +22,7 @@ from flaot.mapping.names import onnx_name
 from flaot.mapping.orders import ChipLayouts
 from flaot.mapping.placement import Placed, place
 from flaot.mapping.policy import Policy, policy_of
-from flaot.mapping.record import Assigned, Candidate, Decision, Fused, Inserted, Missed, Record
+from flaot.mapping.record import Record
 from flaot.plan.program import Chip, Opcode, Program, Step
 from flaot.rewrite import Tracer
 from flaot.rewrite.engine import Gate, one_place
@@ -91,7 +93,11 @@ class Mapper:
         kind, reason, origin = verdict.kind, verdict.reason, verdict.origin
         if chosen.device == HOST.device and kind != "fallback":
             kind, reason = "fallback", f"{self.hcd.name} could run it, but moving its values there and back would cost more than it saves"
-        candidates = tuple(Candidate(str(o.place), o.place.dtype.name, round(c, 1), o.place == chosen) for o, c in placed.costs[node.id])
+        paid = next(c for o, c in placed.costs[node.id] if o.place == chosen)
+        candidates = tuple(
+            Candidate(str(o.place), o.place.dtype.name, round(c, 1), o.place == chosen, "" if o.place == chosen else _why_not(c, paid))
+            for o, c in placed.costs[node.id]
+        )
         decision = Decision(
             node.origin, verdict.op, onnx_name(node.op), kind, chosen.device, chosen.unit, _dtype(node), "", reason, origin,
             verdict.answer.note(chosen) if verdict.answer.options else "", candidates,
@@ -123,6 +129,7 @@ class Mapper:
     def complete(self, graph: Graph, program: Program) -> None:
         """Adds to every decision what runs in the end, and in which layout; for a CPU chip makes the decisions. Adds what was fused."""
         tracer = self.record.tracer
+        self.record.model_digest, self.record.hcd_digest = graph.digest.hex(), self.hcd.digest.hex()
         self.record.fused = [Fused(e.rule, e.origin) for e in tracer.events if e.device == HOST.device and _fuses(tracer, e)]
         self.record.fused += self.fusions.fused(graph)
         self.record.missed = [Missed(rule, where, why) for (rule, where), why in tracer.misses.items()]
@@ -132,9 +139,8 @@ class Mapper:
                 steps.setdefault(name, []).append(step)
         nodes = {name: n for n in graph.nodes() for name in n.origin}
         if self.is_cpu:
-            self.record.decisions += [
-                Decision(n.origin, onnx_name(n.op), "", "native", HOST.device, "", _dtype(n)) for n in graph.nodes() if n.origin
-            ]
+            own = [n for n in graph.nodes() if n.origin and not isinstance(n.op, Relayout)]
+            self.record.decisions += [Decision(n.origin, onnx_name(n.op), "", "native", HOST.device, "", _dtype(n)) for n in own]
         for d in self.record.decisions:
             node = next((nodes[name] for name in d.node if name in nodes), None)
             if node is not None and node.outputs and node.outputs[0].type.rank in (3, 4, 5):
@@ -147,6 +153,13 @@ class Mapper:
         storage, rank = node.outputs[0].storage, node.outputs[0].type.rank
         names = [n for n in ("NCHW", "NHWC", *known.axes) if known.order(n, rank) == storage]
         return names[0] if names else str(list(storage))
+
+
+def _why_not(cost: float, paid: float) -> str:
+    """Why a node is not where it would cost ``cost`` nanoseconds."""
+    if cost > paid:
+        return f"{cost - paid:.0f} ns more"
+    return "no dearer by itself, but its neighbours' values would have to be moved or converted"
 
 
 def _fuses(tracer: Tracer, event: Event) -> bool:

@@ -64,10 +64,10 @@ class Pattern:
 
     @property
     def summary(self) -> str:
-        """``Conv -> Add -> Relu``."""
+        """``Conv -> Add -> Relu``; one of many activations is said in a word."""
         if not self.parts:
             return f"up to {self.longest} element-wise operators"
-        return " -> ".join("|".join(p.ops) for p in self.parts)
+        return " -> ".join("|".join(p.ops) if len(p.ops) < 5 else "activation" for p in self.parts)
 
     def holds(self, chain: Sequence[str]) -> bool:
         """Whether operators of these names stand in this order somewhere in the pattern."""

@@ -20,7 +20,7 @@ from flaot.ir.ops.transfer import Recast, Transfer
 from flaot.ir.types import DType
 from flaot.mapping.assign import Problem, Solution, solve
 from flaot.mapping.cost import CostModel
-from flaot.mapping.record import Inserted
+from flaot.mapping.decisions import Inserted
 
 INFINITE = float("inf")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from flaot.errors import UsageError, printable
 from flaot.hcd import Hcd
@@ -101,9 +102,9 @@ def _file_routes(data: bytes, source: str) -> list[tuple[str, str, str]]:
     found = []
     for pattern, target in held.plain().items():
         place = held.find((pattern,)).key_place
-        where = f"{place.file}:{place.line}"
+        where = f"{PurePath(place.file).name}:{place.line}"
         if not isinstance(target, str):
-            raise UsageError("expected a device, such as host", where=where)
+            raise UsageError("expected a device, such as host", where=f"{place.file}:{place.line}")
         found.append((str(pattern), target, where))
     return found
 

@@ -3,100 +3,29 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections import Counter
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from flaot.errors import PlanError, printable
+from flaot.mapping.compact import Packer, Unpacker
+from flaot.mapping.decisions import VERDICTS, Assigned, Candidate, Decision, Fused, Inserted, Missed, at
 from flaot.rewrite.trace import Tracer
 
-VERDICTS = ("native", "expanded", "fallback", "refused")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A place a node could have had, and what it would have cost there in nanoseconds."""
-
-    place: str
-    dtype: str
-    cost_ns: float
-    chosen: bool
-
-
-@dataclass
-class Decision:
-    """Where one node of the graph went: ``node`` are the model's node names, ``op`` the model's operator, ``step`` what runs. ``origin``
-    is the line of the descriptor the reason rests on."""
-
-    node: tuple[str, ...]
-    op: str
-    step: str
-    verdict: str
-    device: str = ""
-    unit: str = ""
-    dtype: str = ""
-    layout: str = ""
-    reason: str = ""
-    origin: str = ""
-    note: str = ""
-    candidates: tuple[Candidate, ...] = ()
-
-
-@dataclass(frozen=True)
-class Inserted:
-    """A Transfer, Cast or Relayout that the model does not hold: the value, its bytes as they are read, estimated nanoseconds, the device
-    (Transfer), element type (Cast) or layout (Relayout) on both sides, where it runs, who wanted it, and what would remove it.
-    ``edge`` says that one side is an input or output of the model."""
-
-    kind: str
-    value: str
-    nbytes: int
-    cost_ns: float
-    source: str
-    target: str
-    where: str
-    wanted_by: str
-    remedy: str
-    edge: bool = False
-
-
-@dataclass(frozen=True)
-class Fused:
-    """Nodes that became one step: the rule, or the fusion of the descriptor with its level and line."""
-
-    name: str
-    nodes: tuple[str, ...]
-    level: int = 0
-    origin: str = ""
-    steps: int = 1
-
-
-@dataclass(frozen=True)
-class Missed:
-    """A rule or fusion that nearly applied at a node, and the sentence why not."""
-
-    name: str
-    node: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Assigned:
-    """One labelling problem: nodes, energy in nanoseconds, and whether no labelling is better for certain."""
-
-    stage: str
-    nodes: int
-    energy_ns: float
-    exact: bool
+KINDS = ("Transfer", "Cast", "Relayout")
+_ROWS: dict[str, Any] = {"decisions": Decision, "inserted": Inserted, "fused": Fused, "missed": Missed, "assigned": Assigned}
+_KEPT = ("decisions", "inserted", "fused", "assigned")
+"""What plans keep."""
 
 
 @dataclass
 class Record:
-    """Everything decided for one model on one chip."""
+    """Everything decided for one model on one chip. The digests are hexadecimal."""
 
     chip: str = ""
     policy: dict[str, Any] = field(default_factory=dict)
+    model_digest: str = ""
+    hcd_digest: str = ""
     decisions: list[Decision] = field(default_factory=list)
     inserted: list[Inserted] = field(default_factory=list)
     fused: list[Fused] = field(default_factory=list)
@@ -108,7 +37,8 @@ class Record:
         """Everything, JSON-ready."""
         lists = {name: [asdict(x) for x in getattr(self, name)] for name in _ROWS}
         rules = dict(sorted(self.tracer.counts.items()))
-        return {"chip": self.chip, "policy": self.policy, "summary": self.summary(), **lists, "rules": rules}
+        digests = {"model_digest": self.model_digest, "hcd_digest": self.hcd_digest}
+        return {"chip": self.chip, **digests, "policy": self.policy, "summary": self.summary(), **lists, "rules": rules}
 
     def summary(self) -> dict[str, Any]:
         """Counts of verdicts, and number and bytes of what was inserted."""
@@ -120,42 +50,55 @@ class Record:
             size[i.kind] += i.nbytes
         return {
             "verdicts": {v: verdicts[v] for v in VERDICTS},
-            "inserted": {k: {"count": kinds[k], "inner": inner[k], "bytes": size[k]} for k in ("Transfer", "Cast", "Relayout")},
+            "inserted": {k: {"count": kinds[k], "inner": inner[k], "bytes": size[k]} for k in KINDS},
             "fused": len(self.fused),
         }
 
+    # -- plans ---------------------------------------------------------------------------------------------------------
+
     def compact(self) -> bytes:
-        """The record for a plan's debug section: decisions, conversions and fusions without candidates, near misses and rule counts."""
-        lists = {name: list(getattr(self, name)) for name in _ROWS}
-        lists["decisions"], lists["missed"] = [_without_candidates(d) for d in self.decisions], []
-        held = {"chip": self.chip, "policy": self.policy, **{name: [_row(x) for x in rows] for name, rows in lists.items()}}
-        return zlib.compress(json.dumps(held, separators=(",", ":")).encode(), 9)
+        """The record for a plan's debug section: all but near misses and counts of rules, which :meth:`parse` leaves empty."""
+        packer = Packer()
+        for text in (self.chip, json.dumps(self.policy, sort_keys=True, separators=(",", ":")), self.model_digest, self.hcd_digest):
+            packer.text(text)
+        for name in _KEPT:
+            packer.rows(getattr(self, name))
+        return packer.finish()
 
     @classmethod
     def parse(cls, data: bytes) -> Record:
         """The inverse of :meth:`compact`. Raises PlanError."""
         try:
-            held = json.loads(zlib.decompressobj().decompress(data, MAX_BYTES))
-            lists: dict[str, Any] = {name: [kind(*map(_tuples, row)) for row in held[name]] for name, kind in _ROWS.items()}
-            return cls(held["chip"], held["policy"], **lists)
-        except (zlib.error, ValueError, KeyError, TypeError, RecursionError) as e:
+            held = Unpacker(data)
+            chip, policy, model_digest, hcd_digest = held.text(), json.loads(held.text()), held.text(), held.text()
+            lists: dict[str, Any] = {name: held.rows(_ROWS[name], {"Candidate": Candidate}) for name in _KEPT}
+            held.finish()
+        except (ValueError, RecursionError) as e:
             raise PlanError(f"the record of decisions cannot be read: {printable(e)}") from None
+        return cls(chip, policy, model_digest, hcd_digest, **lists)
+
+    # -- people --------------------------------------------------------------------------------------------------------
 
     def summary_lines(self) -> list[str]:
         """What a person wants to know after a compilation: verdicts, what left the chip and why, conversions and their remedies."""
         return [*self._verdict_lines(), *self._inserted_lines(), *self._fused_lines()]
 
+    def node_names(self) -> list[str]:
+        """The model's node names that :meth:`about` knows, in order."""
+        return list(dict.fromkeys(name for d in self.decisions for name in d.node))
+
+    def about(self, name: str) -> Record:
+        """What was decided for the model's node ``name`` alone."""
+        decisions = [d for d in self.decisions if name in d.node]
+        inserted = [i for i in self.inserted if f"'{printable(name)}'" in i.wanted_by]
+        fused = [f for f in self.fused if name in f.nodes]
+        return Record(self.chip, self.policy, self.model_digest, self.hcd_digest, decisions, inserted, fused)
+
     def why(self, name: str) -> list[str]:
-        """Everything about the model's node ``name``; empty when it is not known."""
-        lines: list[str] = []
-        for d in self.decisions:
-            if name in d.node:
-                lines += decision_lines(d)
-        lines += [_inserted_line(i) for i in self.inserted if lines and f"'{name}'" in i.wanted_by]
-        for f in self.fused:
-            if name in f.nodes:
-                lines.append(f"fused by {f.name}{_at(f.origin)} with {', '.join(n for n in f.nodes if n != name)}")
-        return lines
+        """Everything about the model's node ``name`` in words; empty when it is not known."""
+        held = self.about(name)
+        lines = [line for d in held.decisions for line in d.lines()]
+        return [*lines, *(i.line() for i in held.inserted), *(f.line() for f in held.fused)] if lines else []
 
     def _verdict_lines(self) -> list[str]:
         count = self.summary()["verdicts"]
@@ -163,7 +106,7 @@ class Record:
         reasons: dict[str, list[Decision]] = {}
         for d in self.decisions:
             if d.verdict in ("fallback", "refused"):
-                reasons.setdefault(f"{d.op}: {d.reason}{_at(d.origin)}", []).append(d)
+                reasons.setdefault(f"{d.op}: {d.reason}{at(d.origin)}", []).append(d)
         for text, held in sorted(reasons.items(), key=lambda r: -len(r[1])):
             first = printable(held[0].node[0] if held[0].node else held[0].step, 40)
             lines.append(f"  on the host: {len(held)} x {text}; first '{first}'")
@@ -182,43 +125,9 @@ class Record:
         return lines
 
     def _fused_lines(self) -> list[str]:
-        names = Counter(f.name for f in self.fused)
-        return [f"fused: {', '.join(f'{n} x {name}' for name, n in names.most_common(6))}"] if names else []
-
-
-def decision_lines(d: Decision) -> list[str]:
-    """One decision as a person reads it."""
-    place = f"{d.device}.{d.unit}" if d.unit else d.device
-    form = " ".join(x for x in (d.dtype, d.layout) if x)
-    lines = [f"{d.op} -> {d.step}: {d.verdict}, on {place or 'nothing'}{f' in {form}' if form else ''}"]
-    if d.reason:
-        lines.append(f"  because {d.reason}{_at(d.origin)}")
-    if d.note:
-        lines.append(f"  note: {d.note}")
-    for c in d.candidates:
-        lines.append(f"  {'chosen' if c.chosen else 'could be'}: {c.place} {c.dtype}, {c.cost_ns:.0f} ns")
-    return lines
-
-
-def _inserted_line(i: Inserted) -> str:
-    return f"{i.kind} of '{i.value}' from {i.source} to {i.target}, {i.nbytes} bytes, {i.cost_ns:.0f} ns; removed by: {i.remedy}"
-
-
-def _at(origin: str) -> str:
-    return f" ({origin})" if origin else ""
-
-
-MAX_BYTES = 1 << 28
-_ROWS: dict[str, Any] = {"decisions": Decision, "inserted": Inserted, "fused": Fused, "missed": Missed, "assigned": Assigned}
-
-
-def _without_candidates(d: Decision) -> Decision:
-    return Decision(**{f.name: getattr(d, f.name) for f in fields(Decision) if f.name != "candidates"})
-
-
-def _row(x: Any) -> list[Any]:
-    return [getattr(x, f.name) for f in fields(x)]
-
-
-def _tuples(x: Any) -> Any:
-    return tuple(map(_tuples, x)) if isinstance(x, list) else x
+        names = Counter(f.name for f in self.fused if f.steps == 1)
+        apart = Counter((f.name, f.steps) for f in self.fused if f.steps > 1)
+        lines = [f"fused: {', '.join(f'{n} x {name}' for name, n in names.most_common(6))}"] if names else []
+        for (name, steps), n in apart.most_common(6):
+            lines.append(f"  {n} x {name} runs as {steps} steps, as no kernel takes them as one")
+        return lines

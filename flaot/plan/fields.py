@@ -109,6 +109,7 @@ class Section(enum.IntEnum):
     origins = 17
     names = 18
     frozen = 19
+    decisions = 20
     constants = 64
 
 
@@ -260,6 +261,7 @@ SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.origins: ("u32", True, "strings: names of model nodes"),
     Section.names: (NAME, True, "values that can be inspected"),
     Section.frozen: (FROZEN, True, "initializers that the model lists as inputs too; absent when there are none"),
+    Section.decisions: ("bytes", True, "why nodes run where they do, as the compiler wrote it; for people"),
     Section.constants: ("bytes", False, "weights, used in place"),
 }
 """Section -> content, whether it is optional, meaning."""

@@ -214,7 +214,8 @@ class Chip:
 
 @dataclass
 class Program:
-    """Everything a plan holds besides its header. ``arena`` and ``lower_bound`` are bytes."""
+    """Everything a plan holds besides its header. ``arena`` and ``lower_bound`` are bytes, ``decisions`` is what the record of the
+    compilation makes of itself; plans carry it for people."""
 
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
@@ -225,6 +226,7 @@ class Program:
     alignment: int = 64
     frozen: list[Frozen] = field(default_factory=list)
     chips: list[Chip] = field(default_factory=list)
+    decisions: bytes = b""
 
 
 @dataclass(frozen=True)

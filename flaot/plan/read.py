@@ -309,6 +309,11 @@ class Plan:
         """Initializers that the model lists as inputs too."""
         return [Frozen(self.string(r["name"]), self._type(r), r["digest"].tobytes()) for r in self.section(Section.frozen)]
 
+    @property
+    def decisions(self) -> bytes:
+        """What :class:`flaot.mapping.record.Record` made of itself; empty when the plan holds no record."""
+        return self.section(Section.decisions).tobytes()
+
     def program(self) -> Program:
         """The program the plan was written from, with one buffer for all constants of the host and one for its arena."""
         inputs, outputs = (
@@ -319,4 +324,6 @@ class Plan:
             from flaot.plan.apart import told_apart
 
             steps, names = told_apart(self)
-        return Program(inputs, outputs, steps, names, self.arena_bytes, self.lower_bound, self.alignment, self.frozen, self.chips)
+        return Program(
+            inputs, outputs, steps, names, self.arena_bytes, self.lower_bound, self.alignment, self.frozen, self.chips, self.decisions
+        )

@@ -82,6 +82,8 @@ class _Writer:
         }
         if p.frozen:
             bodies[Section.frozen] = self.frozen()
+        if p.decisions:
+            bodies[Section.decisions] = p.decisions
         if p.chips:
             bodies[Section.chips], bodies[Section.launches] = self.chips(ranges), self.launches()
         bodies[Section.step_names], bodies[Section.origins] = self.step_names(p.steps)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flaot.errors import printable
+from flaot.errors import UsageError, printable
 from flaot.files import read_file
 from flaot.plan.chips import check_addresses
 from flaot.plan.fields import ISA_BITS, Section
 from flaot.plan.program import Opcode, Space, Step, View
 from flaot.plan.read import Plan, read_plan
+
+if TYPE_CHECKING:
+    from flaot.mapping.record import Record
 
 
 def open_plan(path: str) -> Plan:
@@ -17,6 +20,16 @@ def open_plan(path: str) -> Plan:
     plan = read_plan(read_file(path, "a plan (.flp)"), where=printable(path, 200))
     check_addresses(plan)
     return plan
+
+
+def recorded(plan: Plan) -> Record:
+    """The record of decisions a plan holds. Raises UsageError when it holds none, PlanError when it is damaged."""
+    from flaot.mapping.record import Record
+
+    if not plan.decisions:
+        hint = "plans for a chip beside the host hold them; for a CPU compile with --keep-decisions"
+        raise UsageError("the plan holds no record of decisions", where=plan.where, hint=hint)
+    return Record.parse(plan.decisions)
 
 
 def as_json_document(plan: Plan) -> dict[str, Any]:
