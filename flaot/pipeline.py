@@ -125,7 +125,7 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
     devices = mapper.devices()
     program = schedule(graph, devices, mapper.chips())
     mapper.complete(graph, program)
-    if program.chips or options.keep_decisions:
+    if not mapper.is_cpu or options.keep_decisions:
         program.decisions = mapper.record.compact()
     plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(devices.host))
     return Compiled(plan, program, graph, mapper.record, _report(plan, program, mapper.record))

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from flaot.errors import PlanError
+from flaot.hcd import load_hcd
 from flaot.mapping.decisions import Assigned, Candidate, Decision, Fused, Inserted, Missed
+from flaot.mapping.policy import policy_of
 from flaot.mapping.record import Record
 from flaot.pipeline import Options, compile_model
 from flaot.plan.read import read_plan
@@ -125,3 +127,10 @@ def test_plans_do_not_depend_on_where_the_descriptor_lies(tmp_path: Path) -> Non
         shutil.copy(ROOT / "hcd" / "npu_v3.hcd", tmp_path / folder / "my.hcd")
         plans.append(compile_model(convolutions(), tmp_path / folder / "my.hcd").plan)
     assert plans[0] == plans[1] and b"my.hcd:2" in plans[0] and str(tmp_path).encode() not in plans[0]
+
+
+def test_a_plan_whose_nodes_all_stay_on_the_host_still_says_why() -> None:
+    hcd = load_hcd("npu_v3")
+    options = Options(policy=policy_of(hcd, exclude=["npu_v3"]))
+    held = Record.parse(read_plan(compile_model(convolutions(), hcd, options).plan).decisions)
+    assert {(d.verdict, d.reason) for d in held.decisions} == {("fallback", "NPU-V3 is excluded")}
