@@ -159,13 +159,11 @@ class _Elimination:
         """Minimises a node out; returns its neighbours."""
         over = tuple(sorted(self.near[n]))
         table = self.unary[n]
-        if over:
-            table = np.broadcast_to(table, [*(self.sizes[m] for m in over), self.sizes[n]])
-            for held, w in self.factors.pop(n).items():
-                table = table + _spread(held, w, over, n)
-                for m in held:
-                    if m != n:
-                        del self.factors[m][held]
+        for held, w in self.factors.pop(n).items():
+            table = table + _spread(held, w, over, n)
+            for m in held:
+                if m != n:
+                    del self.factors[m][held]
         self.done.append((n, over, table))
         for m in over:
             self.near[m].discard(n)
@@ -178,7 +176,9 @@ def _spread(held: tuple[int, ...], table: np.ndarray, over: tuple[int, ...], las
     """A table with the axes of ``over`` and then ``last``, of size 1 where it does not depend on them."""
     at = held.index(last)
     if at < len(held) - 1:
-        table = np.moveaxis(table, at, -1)
+        table = table.transpose([*range(at), *range(at + 1, len(held)), at])
+    if len(held) == len(over) + 1:
+        return table
     sizes = dict(zip([m for m in held if m != last], table.shape, strict=False))
     return table.reshape([*(sizes.get(m, 1) for m in over), table.shape[-1]])
 

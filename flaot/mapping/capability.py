@@ -21,6 +21,7 @@ from flaot.mapping.accumulator import refusal, sums_in_half
 from flaot.mapping.choice import choose
 from flaot.mapping.defaults import default_operators
 from flaot.mapping.names import names_of, onnx_name
+from flaot.mapping.orders import ChipLayouts
 from flaot.mapping.placement import Option
 from flaot.mapping.predicates import violated
 from flaot.targets.chip import chip_cpu
@@ -74,6 +75,7 @@ class Capability:
         self.dtypes = frozenset(DType[d.removeprefix("torch.")] for d in self.tensor.supported_dtypes or ())
         self.cpu = chip_cpu(self.hcd)
         self.alone = self.hcd.full.chip.device_type == "cpu"
+        self.layouts = ChipLayouts(self.hcd)
 
     @property
     def name(self) -> str:
@@ -90,6 +92,10 @@ class Capability:
         units, reason = self._units(node, entry)
         if not units:
             return Answer(reason=reason[0], origin=reason[1])
+        if any(v is not None and v.type.rank == 4 for v in (*node.inputs, *node.outputs)):
+            units, blocked = self._unblocked(units)
+            if not units:
+                return Answer(reason=blocked[0], origin=blocked[1])
         if isinstance(node.op, Attention):
             refusal = self._attention(node, context, units)
             if refusal is not None:
@@ -149,6 +155,12 @@ class Capability:
                 return named, ("none of its units is in use", self.entry_origin(node, "units"))
         fitting = {u: unit for u, unit in self.units.items() if self._runs(kind_of(u, unit), node, entry)}
         return fitting, (f"no unit of {self.name} runs {name}", self.hcd.origin("compute_units"))
+
+    def _unblocked(self, units: dict[str, ComputeUnit]) -> tuple[dict[str, ComputeUnit], Reason]:
+        """The units with layouts that strides express, for tensors of rank 4."""
+        kept = {u: unit for u, unit in units.items() if self.layouts.by_unit[u]}
+        first = next(iter(units))
+        return kept, (f"the unit {first} of {self.name} stores images as {self.layouts.shown(first)}", self.layouts.origin(first))
 
     def _runs(self, kind: str, node: Node, entry: Operator | None) -> bool:
         listed = default_operators(kind)

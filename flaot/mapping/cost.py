@@ -67,12 +67,12 @@ class CostModel:
     def launch(self, unit: str) -> float:
         """Nanoseconds from the start of a step to its first result."""
         stated = self.hcd.full.compute_units[unit]
-        return _cycles(stated.launch_cycles, stated.clock_mhz or self.hcd.full.clock_mhz)
+        return nanoseconds(stated.launch_cycles, stated.clock_mhz or self.hcd.full.clock_mhz)
 
     def transfer(self, type: TensorType) -> float:
         """Nanoseconds to bring a tensor, as stored, from the host's memory to the chip's or back."""
         dma = self.hcd.full.dma
-        setup = _cycles(dma.setup_cycles, self.hcd.full.clock_mhz) if dma is not None and dma.setup_cycles is not None else LAUNCH
+        setup = nanoseconds(dma.setup_cycles, self.hcd.full.clock_mhz) if dma is not None and dma.setup_cycles is not None else LAUNCH
         rate = min(self.bandwidth, (dma.gb_per_s if dma is not None else None) or self.bandwidth, HOST_BYTES)
         return setup + type.nbytes / rate
 
@@ -82,5 +82,6 @@ class CostModel:
         return elements * (source.size + target.size) / rate
 
 
-def _cycles(cycles: int | None, clock_mhz: float | None) -> float:
+def nanoseconds(cycles: int | None, clock_mhz: float | None) -> float:
+    """Cycles as time; 0 where one of the two is not stated."""
     return cycles * 1e3 / clock_mhz if cycles and clock_mhz else 0.0

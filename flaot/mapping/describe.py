@@ -126,7 +126,7 @@ def _unit_facts(chip: Capability, units: Sequence[str]) -> list[Fact]:
         dtypes = kinds or [d.name for d in chip.dtypes if not d.is_float and d.name.startswith(kind)]
         facts.append(Fact(f"{unit} dtypes", ", ".join(dtypes) or "none", hcd.origin("tensor", "supported_dtypes")))
         if kind != "attention":
-            facts.append(Fact(f"{unit} layouts", ", ".join(layouts.by_unit[unit]), layouts.origin(unit)))
+            facts.append(Fact(f"{unit} layouts", layouts.shown(unit), layouts.origin(unit)))
         if stated.supported_heads is not None:
             heads = ", ".join(map(str, stated.supported_heads))
             facts.append(Fact(f"{unit} heads", heads, hcd.origin("compute_units", unit, "supported_heads")))

@@ -1,35 +1,25 @@
 """The layouts stage: a storage order for every value of rank 3 to 5, as one labelling problem, then explicit Relayout nodes.
 
-A node's label is the layout of its outputs. On the host kernels decide what they can have (fast convolutions want channels last,
-element-wise ops take either); on a chip the descriptor does. A disagreement on an edge costs the time to rearrange the bytes where they
-lie. A Transpose is free when its two sides carry layouts in which it only renames the axes, and so is a Reshape that strides express.
+A Transpose is free when its two sides carry layouts in which it only renames the axes, and so is a Reshape that strides express.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
-import numpy as np
-
+from flaot.errors import UnsupportedError
 from flaot.ir.graph import HOST, Graph, Node, Place, Value
 from flaot.ir.ops.relayout import Relayout
 from flaot.ir.ops.reshape import Reshape
 from flaot.ir.ops.transfer import Recast, Transfer
 from flaot.ir.ops.transpose import Transpose
-from flaot.ir.types import Layout, channels_last, dense_strides, row_major
+from flaot.ir.types import Layout, dense_strides, row_major
 from flaot.kernels.base import Implementation, Storage
-from flaot.mapping.assign import Problem, Solution, solve
-from flaot.mapping.cost import HOST_BYTES, CostModel
+from flaot.mapping.assign import Solution, solve
+from flaot.mapping.cost import CostModel
 from flaot.mapping.decisions import Inserted
-from flaot.mapping.orders import LAST, PLAIN, ChipLayouts
-from flaot.plan.program import Buffer, Space, View
+from flaot.mapping.layout_costs import INFINITE, RANKS, Labelling, same
 from flaot.targets.devices import memory_of
-
-RANKS = range(3, 6)
-INFINITE = float("inf")
-OTHER = 0.05
-"""What a layout other than the chip's default one costs at a node, as a part of what rearranging its outputs would."""
 
 NOTHING = Solution({}, 0.0, True)
 
@@ -40,7 +30,7 @@ def assign_layouts(
     """Sets ``Value.layout`` everywhere and inserts Relayout nodes, which get no entry in ``ways``. ``model`` describes the chip of the
     nodes that are not on the host."""
     nodes = graph.nodes()
-    work = _Labelling(graph, ways, model)
+    work = Labelling(graph, ways, model)
     on_chip = any(n.place.device != HOST.device for n in nodes)
     if not on_chip and not any(ways[n.id].storage(n) is Storage.last for n in nodes):
         for node in nodes:
@@ -48,155 +38,20 @@ def assign_layouts(
         return [], NOTHING
     problem = work.problem(nodes)
     solution = solve(problem)
-    return _Materialiser(work, {n.id: work.labels(n)[solution.labels[n.id]] for n in nodes}).run(nodes), solution
+    return Materialiser(work, {n.id: work.labels(n)[solution.labels[n.id]] for n in nodes}).run(nodes), solution
 
 
 def same_storage(value: Value, layout: Layout) -> bool:
     """Whether the value's bytes lie as ``layout`` says (axes of size 1 do not matter)."""
-    return _same(value.type.shape, value.storage, layout)
+    return same(value.type.shape, value.storage, layout)
 
 
-@cache
-def _same(shape: tuple[int, ...], a: Layout, b: Layout) -> bool:
-    return a == b or dense_strides(shape, a) == dense_strides(shape, b)
-
-
-class _Labelling:
-    """What labels nodes may have, and what they cost."""
-
-    def __init__(self, graph: Graph, ways: Mapping[int, Implementation], model: CostModel | None) -> None:
-        self.graph, self.ways, self.model = graph, ways, model
-        self.chip = ChipLayouts(model.hcd) if model is not None else None
-        self._labels: dict[int, tuple[str, ...]] = {}
-
-    def order(self, name: str, rank: int) -> Layout:
-        if rank not in RANKS or name == PLAIN:
-            return row_major(rank)
-        return channels_last(rank) if name == LAST or self.chip is None else self.chip.order(name, rank)
-
-    def labels(self, node: Node) -> tuple[str, ...]:
-        if node.id not in self._labels:
-            self._labels[node.id] = self._find_labels(node)
-        return self._labels[node.id]
-
-    def _find_labels(self, node: Node) -> tuple[str, ...]:
-        moves = isinstance(node.op, Transfer | Recast)
-        if self.chip is None or (node.place.device == HOST.device and not moves):
-            return (PLAIN, LAST)
-        return tuple(dict.fromkeys((*self.chip.every, PLAIN, LAST))) if node.place.device == HOST.device else self.chip.written(node)
-
-    # -- costs ---------------------------------------------------------------------------------------------------------
-
-    def problem(self, nodes: list[Node]) -> Problem:
-        problem = Problem({n.id: self._own(n) for n in nodes}, [], {n.id: self.labels(n) for n in nodes})
-        for node in nodes:
-            for slot, value in enumerate(node.inputs):
-                if value is None or value.is_constant or value.type.rank not in RANKS:
-                    continue
-                made = [value.storage] if value.producer is None else self._made(value)
-                table = [[self._reading(node, slot, value, layout, label) for label in self.labels(node)] for layout in made]
-                if not any(map(any, table)):
-                    continue
-                if value.producer is None:
-                    problem.costs[node.id] = [c + t for c, t in zip(problem.costs[node.id], table[0], strict=True)]
-                else:
-                    problem.edges.append((value.producer.id, node.id, np.array(table)))
-        for output in self.graph.outputs:
-            value, maker = output.value, output.value.producer
-            if maker is not None:
-                wrong = [self._convert(value, layout, row_major(value.type.rank)) for layout in self._made(value)]
-                problem.costs[maker.id] = [c + w for c, w in zip(problem.costs[maker.id], wrong, strict=True)]
-        return problem
-
-    def _made(self, value: Value) -> list[Layout]:
-        assert value.producer is not None
-        return [self.order(name, value.type.rank) for name in self.labels(value.producer)]
-
-    def _own(self, node: Node) -> list[float]:
-        if isinstance(node.op, Transfer | Recast):
-            return [0.0] * len(self.labels(node))
-        if node.place.device != HOST.device:
-            assert self.chip is not None
-            moved = sum(self.copying(v) for v in node.outputs if v.type.rank == 4)
-            return [0.0 if name == self.chip.every[0] else OTHER * moved for name in self.labels(node)]
-        storage = self.ways[node.id].storage(node)
-        plain_only = storage is Storage.plain or not any(v.type.rank in RANKS for v in node.outputs)
-        return [INFINITE if storage is Storage.last else 0.0, INFINITE if plain_only else 0.0]
-
-    def _reading(self, node: Node, slot: int, value: Value, layout: Layout, label: str) -> float:
-        """What it costs the node, so labelled, to read the value stored in ``layout``."""
-        if isinstance(node.op, Transpose | Reshape) and self.views(node):
-            return 0.0 if self.view(node, layout, label) else self.copying(value)
-        wanted = self.wanted(node, slot, value, label)
-        return 0.0 if wanted is None else self._convert(value, layout, wanted)
-
-    def views(self, node: Node) -> bool:
-        return isinstance(node.op, Transpose) or node.place.device != HOST.device
-
-    def wanted(self, node: Node, slot: int, value: Value, label: str) -> Layout | None:
-        """The layout the node, so labelled, wants an input in; None for any."""
-        rank = value.type.rank
-        if node.place.device != HOST.device:
-            assert self.chip is not None
-            return self.order(self.chip.read(node, label), rank)
-        if isinstance(node.op, Transfer | Recast):
-            return self.order(label, rank)
-        match self.wants(node, slot):
-            case Storage.plain:
-                return row_major(rank)
-            case Storage.last:
-                return channels_last(rank)
-            case Storage.either:
-                return self.order(label, rank)
-        return None
-
-    def wants(self, node: Node, slot: int) -> Storage:
-        """How a host node wants an input stored."""
-        value = node.inputs[slot]
-        storage = self.ways[node.id].input_storage(node, slot)
-        if storage is Storage.either and (value is None or value.type.rank != node.outputs[0].type.rank):
-            return Storage.any
-        return storage
-
-    def view(self, node: Node, layout: Layout, label: str) -> bool:
-        """Whether a Transpose or Reshape is nothing but another view of its input."""
-        (x, y) = (node.inputs[0], node.outputs[0])
-        assert x is not None
-        wanted = self.order(label, y.type.rank)
-        if isinstance(node.op, Transpose):
-            return _same(y.type.shape, tuple(node.op.perm.index(axis) for axis in layout), wanted)
-        shown = View.dense(Buffer(Space.arena, 0), x.type, layout).reshaped(y.type.shape)
-        return shown is not None and shown.same_memory(View.dense(shown.buffer, y.type, wanted))
-
-    def _convert(self, value: Value, held: Layout, wanted: Layout) -> float:
-        return 0.0 if _same(value.type.shape, held, wanted) else self.copying(value)
-
-    def copying(self, value: Value) -> float:
-        rate = HOST_BYTES if memory_of(value) == HOST.device or self.model is None else self.model.bandwidth
-        return 2 * value.stored_type.nbytes / rate
-
-    def leave_as_view(self, node: Node) -> None:
-        """Lets a Transpose on the host be a mere view, in whatever order that is, when every reader takes any strides."""
-        if not isinstance(node.op, Transpose) or node.place.device != HOST.device or node.inputs[0] is None:
-            return
-        (y,) = node.outputs
-        readers = self.graph.consumers(y)
-        free = all(n.place.device == HOST.device and not isinstance(n.op, Transfer | Recast) for n, _ in readers)
-        if readers and free and not self.graph.is_output(y) and all(self.wants(n, slot) is Storage.any for n, slot in readers):
-            y.layout = tuple(node.op.perm.index(axis) for axis in node.inputs[0].storage)
-
-    def name(self, layout: Layout) -> str:
-        """How the record names a layout."""
-        known = (PLAIN, LAST) if self.chip is None else tuple(dict.fromkeys((PLAIN, LAST, *self.chip.every)))
-        return next((n for n in known if self.order(n, len(layout)) == layout), str(layout))
-
-
-class _Materialiser:
+class Materialiser:
     """Sets layouts and inserts what the labels ask for."""
 
-    def __init__(self, work: _Labelling, chosen: Mapping[int, str]) -> None:
+    def __init__(self, work: Labelling, chosen: Mapping[int, str]) -> None:
         self.work, self.graph, self.chosen = work, work.graph, chosen
-        self.made: dict[tuple[int, Layout], Value] = {}
+        self.made: dict[tuple[int, tuple[int, ...]], Value] = {}
         self.inserted: list[Inserted] = []
 
     def run(self, nodes: list[Node]) -> list[Inserted]:
@@ -218,7 +73,7 @@ class _Materialiser:
         value = node.inputs[slot]
         if value is None or value.type.rank not in RANKS or (isinstance(node.op, Transpose | Reshape) and self.work.views(node)):
             return
-        if value.is_constant and node.place.device != HOST.device and self.work.chip is not None and PLAIN in self.work.chip.every:
+        if value.is_constant and self.work.takes_plain(node):
             return
         layout = self.work.wanted(node, slot, value, label)
         if layout is None or same_storage(value, layout):
@@ -227,7 +82,7 @@ class _Materialiser:
         self.graph.set_input(node, slot, replaced)
 
     def _constant(self, value: Value, layout: Layout) -> Value:
-        key = (value.id, layout)
+        key = (value.id, dense_strides(value.type.shape, layout))
         if key not in self.made:
             assert value.data is not None
             copy = self.graph.add_constant(value.data, value.name, value.type.dtype)
@@ -236,8 +91,10 @@ class _Materialiser:
         return self.made[key]
 
     def _convert(self, value: Value, layout: Layout, reader: Node | None, wanted_by: str) -> Value:
-        key = (value.id, layout)
+        key = (value.id, dense_strides(value.type.shape, layout))
         if key not in self.made:
+            if self.work.convert(value, value.storage, layout) == INFINITE:
+                raise self._nobody(value, layout, wanted_by)
             origin = value.producer.origin if value.producer is not None else ()
             node = self.graph.add_node(Relayout(layout), [value], origin=origin)
             node.place = self._place(value, reader)
@@ -253,21 +110,40 @@ class _Materialiser:
         near = [value.producer, reader]
         return next(n.place for n in near if n is not None and n.place.device == memory_of(value))
 
-    def _record(self, value: Value, layout: Layout, node: Node, reader: Node | None, wanted_by: str) -> Inserted:
-        first, edge = _source(value), reader is None or isinstance(reader.op, Transfer | Recast) and self._leads_out(reader)
-        held, wanted = self.work.name(value.storage), self.work.name(layout)
-        if edge:
-            remedy = "none: the model's outputs are row-major"
-        elif first.producer is None:
-            remedy = f"feed the input in that order: --input-layout {first.name}={wanted}"
-        else:
-            chip = self.work.chip
-            at = f" ({chip.origin(node.place.unit)})" if chip is not None and node.place.unit else ""
-            remedy = f"let {wanted_by} take {held}{at}"
-        return Inserted(
-            kind="Relayout", value=first.name, nbytes=value.stored_type.nbytes, cost_ns=self.work.copying(value), source=held,
-            target=wanted, where=str(node.place), wanted_by=wanted_by, remedy=remedy, edge=edge or first.producer is None,
+    def _nobody(self, value: Value, layout: Layout, wanted_by: str) -> UnsupportedError:
+        chip = self.work.chip
+        assert chip is not None
+        name, stated = chip.conversions(value.storage, layout)[0]
+        found = f"'{_source(value).name}' is stored {self.work.name(value.storage)}, {wanted_by} wants {self.work.name(layout)}"
+        return UnsupportedError(
+            f"{found}, and on {chip.hcd.name} only {', '.join(stated.converted_by or ())} converts {name}",
+            origin=chip.hcd.origin("layouts", name, "converted_by"),
+            hint="add one of its units to converted_by, or route one of the two nodes to the host",
         )
+
+    def _record(self, value: Value, layout: Layout, node: Node, reader: Node | None, wanted_by: str) -> Inserted:
+        first, out = _source(value), reader is None or isinstance(reader.op, Transfer | Recast) and self._leads_out(reader)
+        return Inserted(
+            kind="Relayout", value=first.name, nbytes=value.stored_type.nbytes, cost_ns=self.work.convert(value, value.storage, layout),
+            source=self.work.name(value.storage), target=self.work.name(layout), where=str(node.place), wanted_by=wanted_by,
+            remedy="none: the model's outputs are row-major" if out else self._remedy(value, layout, reader),
+            edge=out or first.producer is None,
+        )
+
+    def _remedy(self, value: Value, layout: Layout, reader: Node | None) -> str:
+        """What would make a Relayout unnecessary."""
+        chip, first, held, wanted = self.work.chip, _source(value), self.work.name(value.storage), self.work.name(layout)
+        if first.producer is None and value.type.rank == 4:
+            return f"feed the input as {wanted}: --input-layout {first.name}={wanted}"
+        ends = [n for n in (reader, value.producer) if n is not None and n.place.device != HOST.device]
+        if chip is None or not ends:
+            return f"none: the fastest kernels around it store {wanted} and {held}"
+        for node, missing in zip(ends, (held, wanted), strict=False):
+            if missing not in chip.readable(node):
+                listed, origin = chip.listing(node)
+                return f"list {missing} among {listed} ({origin})"
+        origin = chip.hcd.origin("tensor", "default_layout")
+        return f"none: both ends take {held} and {wanted}, and the chip prefers {chip.every[0]} ({origin})"
 
     def _leads_out(self, node: Node) -> bool:
         """Whether a conversion ends at a model output."""

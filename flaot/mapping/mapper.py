@@ -137,7 +137,7 @@ class Mapper:
         for step in program.steps:
             for name in step.origin if step.opcode is Opcode.call and step.op not in INSERTED else ():
                 steps.setdefault(name, []).append(step)
-        nodes = {name: n for n in graph.nodes() for name in n.origin}
+        nodes = {name: n for n in graph.nodes() if n.op.name not in (*INSERTED, "Transfer") for name in n.origin}
         if self.is_cpu:
             own = [n for n in graph.nodes() if n.origin and not isinstance(n.op, Relayout)]
             self.record.decisions += [Decision(n.origin, onnx_name(n.op), "", "native", HOST.device, "", _dtype(n)) for n in own]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from flaot.hcd import Hcd
+from flaot.hcd.layouts import Layout as Stated
 from flaot.ir.graph import Node
 from flaot.ir.types import Layout, channels_last, row_major
 from flaot.mapping.names import names_of
@@ -23,7 +24,7 @@ def order_of(name: str, axes: str, rank: int) -> Layout:
 
 @dataclass(frozen=True)
 class ChipLayouts:
-    """The layouts a descriptor allows; blocked ones are left out, as strides cannot express them."""
+    """The layouts a descriptor allows; blocked and padded ones are left out, as tensors are dense and axes whole."""
 
     hcd: Hcd
 
@@ -32,7 +33,8 @@ class ChipLayouts:
         """Axes from the slowest to the fastest, by layout name."""
         found = {n: n for n in ("NCHW", "NHWC", "NHCW")}
         found |= {n: layout.axes for n, layout in (self.hcd.full.layouts or {}).items()}
-        return {n: a for n, a in found.items() if sorted(a) == sorted("NCHW")}
+        padded = {n for n, layout in (self.hcd.full.layouts or {}).items() if layout.pad_to}
+        return {n: a for n, a in found.items() if sorted(a) == sorted("NCHW") and n not in padded}
 
     @cached_property
     def by_unit(self) -> dict[str, tuple[str, ...]]:
@@ -41,9 +43,19 @@ class ChipLayouts:
         every = [n for u in units.values() for n in u.supported_layouts or ()]
         return {name: self._sorted(u.supported_layouts or tuple(dict.fromkeys(every)) or (PLAIN,)) for name, u in units.items()}
 
+    def blocked(self, unit: str) -> tuple[str, ...]:
+        """Names the unit lists whose axes are split or padded."""
+        return tuple(n for n in self.hcd.full.compute_units[unit].supported_layouts or () if n not in self.axes)
+
+    def shown(self, unit: str) -> str:
+        """What the unit offers, in words."""
+        blocked = self.blocked(unit)
+        offered = ", ".join(self.by_unit[unit]) or "none"
+        return f"{offered}; {', '.join(blocked)} not offered: blocked or padded" if blocked else offered
+
     def _sorted(self, names: tuple[str, ...]) -> tuple[str, ...]:
         first = self.hcd.full.tensor.default_layout if self.hcd.full.tensor is not None else None
-        kept = [n for n in names if n in self.axes] or [PLAIN]
+        kept = [n for n in names if n in self.axes]
         return tuple(sorted(kept, key=lambda n: (n != first, kept.index(n))))
 
     @cached_property
@@ -59,6 +71,24 @@ class ChipLayouts:
         """The name the node reads when it writes ``written``."""
         listed = self._listed(node, "layouts_in")
         return written if not listed or written in listed else listed[0]
+
+    def readable(self, node: Node) -> tuple[str, ...]:
+        """Names the node may read."""
+        return self._listed(node, "layouts_in") or self.by_unit[node.place.unit]
+
+    def listing(self, node: Node) -> tuple[str, str]:
+        """Where a node's layouts are listed, in words, and the line."""
+        table = self.hcd.full.operators or {}
+        name = next((n for n in names_of(node.op) if n in table and table[n].layouts_in), None)
+        if name is not None:
+            return f"layouts_in of operators.{name}", self.hcd.origin("operators", name, "layouts_in")
+        return f"supported_layouts of compute_units.{node.place.unit}", self.origin(node.place.unit)
+
+    def conversions(self, held: Layout, wanted: Layout) -> list[tuple[str, Stated]]:
+        """What the descriptor states about converting between two layouts, by layout name; nothing about row-major."""
+        stated = self.hcd.full.layouts or {}
+        orders = {n: self.order(n, len(held)) for n in stated if n in self.axes}
+        return [(n, stated[n]) for n, o in orders.items() if o in (held, wanted) and o != row_major(len(held))]
 
     def _listed(self, node: Node, key: str) -> tuple[str, ...]:
         table = self.hcd.full.operators or {}

@@ -26,9 +26,10 @@ def feed_as(graph: Graph, asked: Mapping[str, str], hcd: Hcd) -> None:
         if layout not in chip.every:
             listed = ", ".join(chip.every)
             unit = next((u for u, d in hcd.full.compute_units.items() if d.supported_layouts), next(iter(hcd.full.compute_units)))
+            blocked = ", which is blocked or padded" if any(layout in chip.blocked(u) for u in hcd.full.compute_units) else ""
             raise UnsupportedError(
-                f"layout {printable(layout)}; {hcd.name} lists {listed}", where=f"input '{printable(name)}'", origin=chip.origin(unit),
-                hint="it is not converted silently: feed one of the listed layouts",
+                f"layout {printable(layout)}{blocked}; {hcd.name} lists {listed}", where=f"input '{printable(name)}'",
+                origin=chip.origin(unit), hint="it is not converted silently: feed one of the listed layouts",
             )
         if value.type.rank != 4:
             raise UsageError(f"--input-layout {printable(name)}={layout}: the input has rank {value.type.rank}; layouts are of rank 4")
