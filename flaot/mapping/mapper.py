@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from flaot.errors import UnsupportedError
 from flaot.hcd import Hcd
 from flaot.ir.facts import Context, facts
 from flaot.ir.graph import HOST, Graph, Node
@@ -115,8 +116,15 @@ class Mapper:
         return one_place if self.is_cpu else self.fusions.gate
 
     def layouts(self, graph: Graph, ways: Mapping[int, Implementation]) -> None:
-        """Storage of every value; Relayout nodes where two disagree."""
+        """Storage of every value; Relayout nodes where two disagree. Raises UnsupportedError for more than the policy allows."""
         inserted, solution = assign_layouts(graph, ways, self.model)
+        limit = self.hcd.full.policy.max_relayouts if self.hcd.full.policy is not None else None
+        if limit is not None and len(inserted) > limit:
+            ways_out = dict.fromkeys(f"'{i.value}' from {i.source} to {i.target}: {i.remedy}" for i in inserted)
+            raise UnsupportedError(
+                f"{len(inserted)} values have to be rearranged; the policy of {self.hcd.name} allows max_relayouts {limit}",
+                origin=self.hcd.origin("policy", "max_relayouts"), hint="; ".join(ways_out),
+            )
         self.record.inserted += inserted
         self.record.assigned.append(Assigned("layouts", len(solution.labels), solution.energy, solution.exact))
 

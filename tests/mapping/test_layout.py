@@ -273,3 +273,14 @@ def test_a_unit_of_blocked_layouts_only_runs_no_images() -> None:
     assert Capability(hcd).units.keys() == {"fp16", "int8", "attention"}
     m = model([node("Relu", "x", "y")], {"x": (64, 64)}, ["y"])
     assert {d.device for d in compile_model(m, hcd, Options(policy=policy_of(hcd, prefer="npu_v3"))).record.decisions} == {"NPU-V3"}
+
+
+def test_more_conversions_than_the_policy_allows_are_refused() -> None:
+    def limited(most: int) -> Hcd:
+        return chip("npu_v3", ("tensor:", f"policy: {{max_relayouts: {most}}}\ntensor:"))
+
+    assert len(relayouts(compiled(chain(), limited(2)))) == 2
+    with pytest.raises(UnsupportedError) as e:
+        compiled(chain(), limited(1))
+    assert "2 values have to be rearranged; the policy of NPU-V3 allows max_relayouts 1 (npu_v3.hcd:9)" in str(e.value)
+    assert "'x' from NCHW to NHCW: feed the input as NHCW: --input-layout x=NHCW" in str(e.value)
