@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from flaot.ir.ops.relayout import Relayout
+from flaot.ir.ops.transfer import Recast, Transfer
+from flaot.pipeline import Compiled
+from flaot.plan.program import Opcode
 from flaot.verify.check import verify
 from tests.models.chips import CHIPS, Subject, cells, compiled, published, samples, subjects
 from tests.models.manifest import folder, models
@@ -17,9 +22,19 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(folder() is None, reason="FLA
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("subject", subjects() if folder() is not None else [], ids=lambda s: s.name)
 def test_real_model(subject: Subject, chip: str) -> None:
-    result = verify(compiled(subject, chip).plan, str(subject.path), models()[subject.name].feeds())
+    done = compiled(subject, chip)
+    result = verify(done.plan, str(subject.path), models()[subject.name].feeds())
     assert result.ok, [c.name for c in result.outputs if not c.ok]
+    nothing_silent(done)
     assert cells(subject, chip) == published()[subject.name, chip], "run make chips and look at the difference"
+
+
+def nothing_silent(done: Compiled) -> None:
+    """Every Transfer, Recast and Relayout of the graph and every transfer of the plan is in the record."""
+    kinds = {Transfer: "Transfer", Recast: "Cast", Relayout: "Relayout"}
+    held = Counter(kinds[type(n.op)] for n in done.graph.nodes() if type(n.op) in kinds)
+    assert held == Counter(i.kind for i in done.record.inserted)
+    assert sum(s.opcode is Opcode.transfer for s in done.program.steps) == held["Transfer"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
