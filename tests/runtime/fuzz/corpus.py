@@ -21,6 +21,9 @@ from flaot.runtime import native
 
 MOST_BYTES, MOST_BYTES_OF_FIRST = 6000, 600000
 """Operands and scratch of a kept call; the first two calls of a kernel may be larger, for kernels that have no small ones."""
+MOST_ELEMENTS = 50000
+"""Of one tensor: the fuzzer runs no larger plans."""
+
 PER_KERNEL = int(os.environ.get("FLAOT_CORPUS_CALLS", "12"))
 """Calls kept of a kernel's variant."""
 
@@ -49,7 +52,7 @@ class Recorder:
     ) -> None:
         buffers = {id(v.buffer) for v in (*inputs, *outputs)}
         limit = MOST_BYTES if self.kept[kernel] > 1 else MOST_BYTES_OF_FIRST
-        if scratch + sum(memory[b].nbytes for b in buffers) > limit:
+        if scratch + sum(memory[b].nbytes for b in buffers) > limit or any(v.elements > MOST_ELEMENTS for v in (*inputs, *outputs)):
             return
         if kernel not in self.names:
             self.names = {kernel_id(k.name, v): (k.name, v) for k in KERNELS.values() for v in k.variants}
