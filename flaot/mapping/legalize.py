@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from flaot.errors import FlaotError, ProblemList, UnsupportedError
+from flaot.errors import FlaotError, InternalError, ProblemList, UnsupportedError
 from flaot.hcd import Hcd
 from flaot.ir.facts import Context
 from flaot.ir.graph import HOST, Graph, Node
@@ -158,7 +158,7 @@ class _Legalizer:
             if answer is not None:
                 made.append((part, answer))
             elif self.graph.contains(part) and not self._try(part, made, depth - 1):
-                raise AssertionError(f"{part.where} could be expanded a moment ago")
+                raise InternalError("it could be expanded a moment ago", where=f"legalize, {part.where}")
         return True
 
     def _can(self, node: Node, depth: int) -> bool:

@@ -15,7 +15,7 @@ from flaot.mapping import LEVELS
 from flaot.mapping.accumulator import sums_in_half
 from flaot.mapping.capability import Capability
 from flaot.mapping.cost import CostModel
-from flaot.mapping.decisions import Assigned, Candidate, Decision, Fused, Inserted, Missed
+from flaot.mapping.decisions import Assigned, Candidate, Decision, Fused, Missed
 from flaot.mapping.fusions import Fusions
 from flaot.mapping.layout import assign_layouts
 from flaot.mapping.legalize import Verdict, legalize, legalize_cpu
@@ -54,7 +54,6 @@ class Mapper:
         self.fusions = Fusions(self.hcd, 0 if self.is_cpu else self.fusion_level, self.record.tracer)
         self.model = None if self.is_cpu else CostModel(self.hcd)
         self.verdicts: dict[int, Verdict] = {}
-        self.decided: dict[int, Decision] = {}
 
     def devices(self) -> Devices:
         """The host and, unless it is the chip itself, the chip."""
@@ -176,6 +175,3 @@ def _fuses(tracer: Tracer, event: Event) -> bool:
 
 def _dtype(node: Node) -> str:
     return node.outputs[0].stored_type.dtype.name if node.outputs else ""
-
-
-__all__ = ["Inserted", "Mapper"]

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flaot.ir.op import Cost, Op
-from flaot.ir.types import Layout, TensorType
+from flaot.ir.ops.transfer import _Same
+from flaot.ir.types import Layout
 
 
 @dataclass(frozen=True)
-class Relayout(Op):
+class Relayout(_Same):
     """Logical value unchanged; the result is stored with ``layout`` (outermost axis first)."""
 
     layout: Layout
-
-    def infer(self, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-        (x,) = inputs
-        assert x is not None
-        return (x,)
-
-    def cost(self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> Cost:
-        return Cost(0, 2 * outputs[0].nbytes)

@@ -7,6 +7,7 @@
 #include "core/kernel_table.h"
 #include "core/half.h"
 #include "core/launch.h"
+#include "core/verify.h"
 #include "npu_sim/csrc/traps.h"
 
 enum { FL_BLOCKS = 8, FL_GUARD = 1 << 16 };
@@ -72,17 +73,6 @@ static fl_status sim_copy(void *device, fl_direction direction, uint64_t address
   return FL_OK;
 }
 
-static void extent(const fl_tensor *t, int64_t *low, int64_t *high) {
-  int64_t size = (int64_t)fl_dtype_size(t->dtype), first = 0, last = 1;
-  for (unsigned i = 0; i < t->rank; i++) {
-    int64_t reach = ((int64_t)t->dims[i] - 1) * t->strides[i];
-    if (reach < 0) first += reach;
-    else last += reach;
-  }
-  bool empty = fl_elements(t) == 0;
-  *low = empty ? 0 : first * size, *high = empty ? 0 : last * size;
-}
-
 static bool reserve(sim *s, size_t size) {
   if (size <= s->room) return true;
   free(s->workspace);
@@ -105,8 +95,7 @@ static fl_status locate(sim *s, const fl_launch *l, job *j) {
   size_t need = rounded(l->scratch_size);
   for (uint32_t i = 0; i < l->n_in + l->n_out; i++) {
     int64_t low, high;
-    extent(l->t[i], &low, &high);
-    j->stored[i] = j->p[i] = at(s, l->address[i], low, high);
+    j->stored[i] = j->p[i] = fl_extent(l->t[i], &low, &high) ? at(s, l->address[i], low, high) : NULL;
     if (!j->p[i]) return outside(s, "an operand", l->address[i]);
     j->wide[i] = fl_widened(l->t[i]), j->t[i] = &j->wide[i];
     if (fl_is_narrow(l->t[i])) need += rounded(sizeof(float) * (size_t)fl_elements(l->t[i]));
