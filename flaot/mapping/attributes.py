@@ -111,6 +111,3 @@ def spellings(node: Node, attribute: str, entry: Any) -> Iterator[Any]:
     yield entry
     if attribute in AXES and isinstance(entry, int) and node.inputs and node.inputs[0] is not None:
         yield entry - node.inputs[0].type.rank
-
-
-__all__ = ["attribute_names", "attribute_of", "input_slot", "spellings"]

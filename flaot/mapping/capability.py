@@ -13,7 +13,7 @@ from flaot.hcd import Hcd
 from flaot.hcd.operators import Combination, Operator
 from flaot.hcd.rules import active_units, kind_of
 from flaot.hcd.schema import ComputeUnit
-from flaot.ir.facts import IMAGES, Context, facts
+from flaot.ir.facts import Context, facts
 from flaot.ir.graph import Node, Place, Value
 from flaot.ir.ops.attention import Attention
 from flaot.ir.types import DType
@@ -97,9 +97,9 @@ class Capability:
             if not units:
                 return Answer(reason=blocked[0], origin=blocked[1])
         if isinstance(node.op, Attention):
-            refusal = self._attention(node, context, units)
-            if refusal is not None:
-                return refusal
+            refused = self._attention(node, context, units)
+            if refused is not None:
+                return refused
         for problem in (*self._operator_problems(node, entry), *self._kernel_problems(node)):
             return Answer(reason=problem[0], origin=problem[1])
         return self._typed(node, entry, units, context)
@@ -265,8 +265,7 @@ class Capability:
             if self._combines(node, entry, lambda d: d):
                 yield Option(Place(self.name, name, DType.float32)), ""
             return
-        types = self.floats_of(name)
-        for dtype, emulated in types:
+        for dtype, emulated in self.floats_of(name):
             if not self._combines(node, entry, lambda d, dtype=dtype: dtype if d is DType.float32 else d):  # type: ignore[misc]
                 continue
             line = self.hcd.origin("constraints", "bfloat16_emulation")
@@ -301,6 +300,3 @@ def _table(value: Value) -> bool:
 def _lists(c: Combination, ins: Sequence[DType], outs: Sequence[DType]) -> bool:
     pairs = ((c.inputs, ins), (c.outputs, outs))
     return all(d.name == held[min(i, len(held) - 1)].removeprefix("torch.") for held, given in pairs for i, d in enumerate(given))
-
-
-__all__ = ["IMAGES", "Answer", "Capability"]

@@ -12,9 +12,9 @@ from flaot.ir.graph import HOST, Node, Place, Value
 from flaot.ir.types import DType, TensorType, dense_strides
 from flaot.kernels.base import Implementation, Kernel
 from flaot.plan.program import Buffer, Launch, Opcode, Space, Step, View
+from flaot.schedule.narrow import narrow
 from flaot.targets.cpu import Cpu
 from flaot.targets.devices import Devices
-from flaot.targets.half import narrow
 
 SAMPLES = 64
 """Bytes of a constant that are compared before all of them are."""
