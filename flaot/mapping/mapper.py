@@ -79,6 +79,8 @@ class Mapper:
         """Devices, units and element types; Transfer and Recast nodes."""
         if self.model is None:
             return
+        if not self.verdicts:  # a dump of the legalized graph holds none
+            self.legalize(graph)
         nodes = graph.nodes()
         placed = place(graph, {n.id: self.verdicts[n.id].options for n in nodes}, self.model)
         self.record.assigned.append(Assigned("place", len(placed.solution.labels), placed.solution.energy, placed.solution.exact))

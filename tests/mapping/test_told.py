@@ -14,10 +14,13 @@ from flaot.hcd import Hcd, bundled
 from flaot.ir.graph import Graph
 from flaot.ir.ops.relayout import Relayout
 from flaot.ir.ops.transfer import Recast, Transfer
+from flaot.ir.parse import parse_graph
+from flaot.ir.text import blobs, print_graph
 from flaot.mapping.policy import policy_of
-from flaot.pipeline import Compiled, Options, compile_model
+from flaot.pipeline import Compiled, Options, compile_graph, compile_model
 from flaot.plan.program import Opcode
 from flaot.plan.read import read_plan
+from flaot.plan.text import step_text
 from flaot.runtime.session import Session
 from tests.mapping.models import attention, chip, convolutions, mlp, model, node, weights
 
@@ -143,6 +146,21 @@ def test_an_attention_longer_than_its_unit_takes() -> None:
     hcd = chip("npu_v2", ("max_sequence_length: 2048", "max_sequence_length: 4"))
     (line,) = refused(attention(4, length=8), hcd)
     assert "a sequence of 8; the unit attention of NPU-V2 allows max_sequence_length 4 (npu_v2.hcd:5)" in line
+
+
+@pytest.mark.parametrize("stage", ["recognise", "legalize", "place", "fuse", "layouts"])
+def test_a_dump_of_a_model_for_a_chip_compiles_on(stage: str) -> None:
+    m, hcd = attention(12), chip("npu_v3")
+    policy = policy_of(hcd, allow_expand=["Attention"])
+    dumps: dict[str, Graph] = {}
+    whole = compile_model(m, hcd, Options(policy=policy, observe=lambda name, graph: dumps.update({name: dump(graph)})))
+    again = compile_graph(dumps[stage], hcd, Options(policy=policy), stage)
+    assert [step_text(s) for s in read_plan(again.plan).steps] == [step_text(s) for s in read_plan(whole.plan).steps]
+
+
+def dump(graph: Graph) -> Graph:
+    """The graph as its text tells it."""
+    return parse_graph(print_graph(graph), blobs(graph))
 
 
 # -- one figure of a descriptor ------------------------------------------------------------------------------------------
