@@ -12,7 +12,7 @@ import enum
 import importlib
 import pkgutil
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -21,7 +21,8 @@ import numpy as np
 from flaot.ir.graph import Node, Value
 from flaot.ir.op import Op
 from flaot.ir.types import DType, Rounding
-from flaot.plan.program import View
+from flaot.kernels.tiling import Cut, uncut
+from flaot.plan.program import Step, View
 
 VARIANTS = ("generic", "avx2", "avx512")
 """Instruction-set variants, slowest first; a chip's HCD says which it runs."""
@@ -52,6 +53,10 @@ class Kernel:
     enums: Mapping[str, type[enum.IntEnum]] = field(default_factory=dict, compare=False)
     """Python enumerations by the prefix under which C sees them: ``FL_<PREFIX>_<MEMBER>``, and ``FL_<PREFIX>_COUNT`` where they count
     from 0. Other kernels may use them too."""
+    cuts: Callable[[Step], Sequence[Cut]] = field(default=uncut, compare=False)
+    """How a call may be cut into parts."""
+    moves: bool = False
+    """Whether it only moves elements, so that a chip's DMA engine can do it too."""
 
     def __post_init__(self) -> None:
         if self.name in KERNELS:
@@ -70,6 +75,17 @@ class Kernel:
                 raise TypeError(f"{self.name}.{p.name} has {p.count} entries, got {len(items)}")
             out += struct.pack(f"<{len(items)}{_CODES[p.kind]}", *items)
         return out
+
+
+    def unpack(self, record: bytes) -> dict[str, Any]:
+        """The fields of a parameter record: numbers, and tuples where ``count`` is not 1."""
+        values: dict[str, Any] = {}
+        at = 0
+        for p in self.params:
+            count = p.count or (len(record) - at) // 4
+            items = struct.unpack_from(f"<{count}{_CODES[p.kind]}", record, at)
+            values[p.name], at = items[0] if p.count == 1 else items, at + 4 * count
+        return values
 
 
 _CODES = {"i32": "i", "u32": "I", "f32": "f"}

@@ -1,0 +1,98 @@
+"""How a kernel's work may be cut: along which axes of the result, and what each part reads. No axis that is summed over is ever cut, so
+results do not depend on tiling.
+
+A kernel's ``cuts`` function (see :class:`flaot.kernels.base.Kernel`) looks at one call and lists its :class:`Cut` s; :func:`part_of`
+makes the call of one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from flaot.plan.program import Step
+
+if TYPE_CHECKING:
+    from flaot.kernels.base import Kernel
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What part [a, b) of a cut needs of one axis of an operand: ``[a * stride - before, (b - 1) * stride - before + extent)``, clipped to
+    the axis. The result's own axis has the default reach; a window has its stride, begin pad and dilated extent; a group of n channels
+    stride n and extent n."""
+
+    axis: int
+    stride: int = 1
+    before: int = 0
+    extent: int = 1
+
+    def span(self, a: int, b: int, size: int) -> tuple[int, int]:
+        """First and one-past-last index on an axis of ``size``; empty when a window lies in the padding altogether."""
+        low = min(max(a * self.stride - self.before, 0), size)
+        return low, max(min((b - 1) * self.stride - self.before + self.extent, size), low)
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A parameter that differs from part to part: entry ``index`` of ``field`` becomes
+
+    - ``before``: how far the part's window begins before what there is of operand ``operand`` (the pad at its begin),
+    - ``length``: b - a,
+    - ``start``: its own value + a.
+    """
+
+    field: str
+    kind: str
+    index: int = 0
+    operand: int = 0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An axis the work may be cut along. ``reaches`` has an entry for every operand (inputs first, then outputs) that parts read or write
+    a part of; other operands are needed whole. ``multiple`` says that parts should begin at multiples of it where they can."""
+
+    name: str
+    size: int
+    reaches: Mapping[int, Reach]
+    patches: tuple[Patch, ...] = ()
+    multiple: int = 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part [begin, end) of a cut."""
+
+    cut: Cut
+    begin: int
+    end: int
+
+
+def uncut(step: Step) -> Sequence[Cut]:
+    """The cuts of a kernel that is always run whole."""
+    return ()
+
+
+def part_of(step: Step, kernel: Kernel, parts: Sequence[Part]) -> Step:
+    """The call that computes these parts, of different cuts, of a step: its views cut down, its parameters patched."""
+    views = list((*step.inputs, *step.outputs))
+    values = kernel.unpack(step.params)
+    for part in parts:
+        for patch in part.cut.patches:
+            values[patch.field] = _patched(values[patch.field], patch, part)
+        for operand, reach in part.cut.reaches.items():
+            low, high = reach.span(part.begin, part.end, views[operand].dims[reach.axis])
+            views[operand] = views[operand].slice(reach.axis, low, high - low)
+    count = len(step.inputs)
+    return replace(step, inputs=tuple(views[:count]), outputs=tuple(views[count:]), params=kernel.pack(**values))
+
+
+def _patched(value: Any, patch: Patch, part: Part) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_patched(v, patch, part) if i == patch.index else v for i, v in enumerate(value))
+    if patch.kind == "before":
+        reach = part.cut.reaches[patch.operand]
+        return max(reach.before - part.begin * reach.stride, 0)
+    return part.end - part.begin if patch.kind == "length" else value + part.begin
