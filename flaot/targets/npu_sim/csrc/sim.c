@@ -1,13 +1,10 @@
-#define _POSIX_C_SOURCE 200809L
-/* A chip on the host: memory with addresses of its own, traps, and the portable kernels on widened operands. */
+/* A chip on the host: memory with addresses of its own, traps, and what its units compute (compute.c). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/kernel_table.h"
-#include "core/half.h"
-#include "core/launch.h"
 #include "core/verify.h"
+#include "npu_sim/csrc/compute.h"
 #include "npu_sim/csrc/traps.h"
 
 enum { FL_BLOCKS = 8, FL_GUARD = 1 << 16 };
@@ -22,8 +19,7 @@ typedef struct sim {
   block blocks[FL_BLOCKS];
   uint32_t count;
   uint64_t next; /* first address not given out */
-  uint8_t *workspace;
-  size_t room;
+  fl_compute compute;
   char message[FL_MESSAGE];
 } sim;
 
@@ -73,55 +69,18 @@ static fl_status sim_copy(void *device, fl_direction direction, uint64_t address
   return FL_OK;
 }
 
-static bool reserve(sim *s, size_t size) {
-  if (size <= s->room) return true;
-  free(s->workspace);
-  s->workspace = NULL, s->room = 0;
-  void *memory = NULL;
-  if (posix_memalign(&memory, 64, size) != 0) return false;
-  s->workspace = memory, s->room = size;
-  return true;
-}
-
-static size_t rounded(size_t size) { return (size + 63) / 64 * 64; }
-
-typedef struct job {
-  fl_tensor wide[FL_MAX_OPERANDS];
-  const fl_tensor *t[FL_MAX_OPERANDS];
-  void *stored[FL_MAX_OPERANDS], *p[FL_MAX_OPERANDS];
-} job;
-
-static fl_status locate(sim *s, const fl_launch *l, job *j) {
-  size_t need = rounded(l->scratch_size);
-  for (uint32_t i = 0; i < l->n_in + l->n_out; i++) {
-    int64_t low, high;
-    j->stored[i] = j->p[i] = fl_extent(l->t[i], &low, &high) ? at(s, l->address[i], low, high) : NULL;
-    if (!j->p[i]) return outside(s, "an operand", l->address[i]);
-    j->wide[i] = fl_widened(l->t[i]), j->t[i] = &j->wide[i];
-    if (fl_is_narrow(l->t[i])) need += rounded(sizeof(float) * (size_t)fl_elements(l->t[i]));
-  }
-  return reserve(s, need + 64) ? FL_OK : FL_DEVICE_MEMORY;
-}
-
 static fl_status sim_launch(void *device, const fl_launch *l) {
   sim *s = device;
-  job j = {0};
+  void *stored[FL_MAX_OPERANDS] = {0};
   s->message[0] = 0;
   fl_status status = fl_trap_of(&s->chip, l, s->message);
-  if (status == FL_OK) status = locate(s, l, &j);
-  const fl_kernel *k = fl_find_kernel(l->kernel);
-  if (status != FL_OK || !k) return status != FL_OK ? status : FL_PLAN_KERNEL;
-  uint8_t *room = s->workspace + rounded(l->scratch_size);
+  if (status != FL_OK) return status;
   for (uint32_t i = 0; i < l->n_in + l->n_out; i++) {
-    if (!fl_is_narrow(l->t[i])) continue;
-    j.p[i] = room, room += rounded(sizeof(float) * (size_t)fl_elements(l->t[i]));
-    fl_widen(l->t[i], j.stored[i], j.p[i]); /* outputs too: some kernels (scatter) write a few elements and leave the others */
+    int64_t low, high;
+    stored[i] = fl_extent(l->t[i], &low, &high) ? at(s, l->address[i], low, high) : NULL;
+    if (!stored[i]) return outside(s, "an operand", l->address[i]);
   }
-  fl_call call = {j.t, j.p, l->n_in, l->n_out, l->params, l->params_size, s->workspace, l->scratch_size, 0, 1};
-  status = k->run(&call);
-  for (uint32_t i = l->n_in; i < l->n_in + l->n_out && status == FL_OK; i++)
-    if (fl_is_narrow(l->t[i])) fl_narrow(l->t[i], j.stored[i], j.p[i], (fl_rounding)s->chip.rounding, s->chip.flush);
-  return status;
+  return fl_compute_launch(&s->compute, &s->chip, l, stored);
 }
 
 static fl_status sim_sync(void *device) {
@@ -132,7 +91,7 @@ static fl_status sim_sync(void *device) {
 static void sim_close(void *device) {
   sim *s = device;
   for (uint32_t i = 0; i < s->count; i++) free(s->blocks[i].bytes);
-  free(s->workspace);
+  fl_compute_close(&s->compute);
   free(s);
 }
 
