@@ -17,6 +17,7 @@ DTYPE_BYTES = {d: 1 if d == "bool" else int(d.lstrip("abcdefghijklmnopqrstuvwxyz
 LAYOUTS = ("NCHW", "NHWC", "NHCW")
 ISA_FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx_vnni", "avx512_bf16")
 FALLBACKS = ("error", "warn", "allow")
+TRANSFERS = ("synchronous", "asynchronous", "zero_copy")
 
 HUGE = 2**40
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flaot.hcd.fields import DTYPES, FALLBACKS, UNORDERED, Amount, Count, Isas, Name, Names, Rate, Section, Size, words
+from flaot.hcd.fields import DTYPES, FALLBACKS, TRANSFERS, UNORDERED, Amount, Count, Isas, Name, Names, Rate, Section, Size, Text, words
 
 PlainDType = Annotated[str, *words(DTYPES)]
 """Without the leading torch., so that no key is there twice."""
@@ -42,6 +42,14 @@ class Host(Section):
     kernels: Names | None = Field(default=None, description="kernel variants it may run, such as generic or avx2")
     isa: Isas | None = Field(default=None, description="instruction-set features")
     stack_kb: Count | None = Field(default=None, description="stack a step may use, in kB of 1024 bytes")
+    peak_gflops: Rate | None = Field(default=None, description="what its kernels reach, 1e9 floating-point operations per second")
+    bandwidth_gb_per_s: Rate | None = Field(default=None, description="bandwidth of its memory, 1e9 bytes per second")
+    transfers: Annotated[str, *words(TRANSFERS)] | None = Field(
+        default=None, description="between host and chip: the host waits, it goes on, or both see the same memory and nothing moves"
+    )
+    link_gb_per_s: Rate | None = Field(default=None, description="bandwidth of transfers between host and chip, 1e9 bytes per second")
+    link_setup_cycles: Size | None = Field(default=None, description="cycles before such a transfer moves its first byte")
+    bus: Text | None = Field(default=None, description="bus of those transfers; chips that name the same one share it")
 
 
 class Limits(Section):

@@ -32,6 +32,9 @@ MAX_PARAMS = 1 << 20
 MAX_DEVICES = 4
 MAX_HEADS = 16
 MAX_LAYOUTS = 8
+MAX_QUEUES = 64
+HOST_QUEUE = 0xFFFFFFFF
+"""Queue of the steps the host runs itself."""
 SECTION_OPTIONAL = 1
 STEP_PARALLEL = 1
 
@@ -105,6 +108,10 @@ class Section(enum.IntEnum):
     strings = 9
     chips = 10
     launches = 11
+    machines = 12
+    units = 13
+    commands = 14
+    waits = 15
     step_names = 16
     origins = 17
     names = 18
@@ -162,7 +169,7 @@ ENTRY = Record("fl_plan_entry", "An entry point: a range of steps with its input
 TENSOR = Record("fl_tensor", "A strided tensor, the operand of a kernel.", (
     Field("dtype", "u8", "ONNX TensorProto.DataType"),
     Field("rank", "u8", f"0 to {MAX_RANK}"),
-    Field("space", "u8", "where it lies: 0 constants, 1 arena, 2 input, 3 output, 4 memory of a chip"),
+    Field("space", "u8", "where it lies: 0 constants, 1 arena, 2 input, 3 output, 4 memory of a chip, 5 its on-chip memory"),
     Field("port", "u8", "index of the input or output, or of the chip among the devices, else 0"),
     Field("window", "u32", "on a chip: bytes from the start of the buffer that the tensor is a part of; 0 on the host"),
     Field("offset", "u64", "bytes from the start of its space to element (0, ..., 0)"),
@@ -171,7 +178,10 @@ TENSOR = Record("fl_tensor", "A strided tensor, the operand of a kernel.", (
 ))
 
 STEP = Record("fl_plan_step", "One command. Operands are the inputs, then the outputs.", (
-    Field("opcode", "u32", "0: call a kernel; 1: move the input, dense in some order, to the output in another memory, on a chip's behalf"),
+    Field("opcode", "u32", (
+        "0: call a kernel; 1: move the input, dense in some order, to the output in another memory, on a chip's behalf; "
+        "2: move the input to the output within a chip, between its memory and its on-chip memory"
+    )),
     Field("device", "u32", "index into devices"),
     Field("kernel", "u32", "FNV-1a (32 bit) of the kernel's name and variant, `softmax_f32.generic`"),
     Field("flags", "u32", "bit 0: worth splitting over threads"),
@@ -214,6 +224,42 @@ LAUNCH = Record("fl_plan_launch", "What a chip is told about a step. One record 
     Field("reserved", "u32", "0", 3),
 ))
 
+MACHINE = Record("fl_plan_machine", "How fast a chip is and what it holds; one record per chip, in their order.", (
+    Field("clock_khz", "u32", "cycles per millisecond"),
+    Field("channels", "u32", "channels of the DMA engine, at least 1: queues 0 to channels - 1"),
+    Field("depth", "u32", "most commands a queue holds; 0: no limit"),
+    Field("setup_cycles", "u32", "cycles before a channel moves the first byte"),
+    Field("latency_cycles", "u32", "cycles until the first byte of the chip's memory arrives"),
+    Field("transfer", "u32", "between host and chip: 0 the host waits, 1 it goes on, 2 both see the same memory and nothing moves"),
+    Field("link_setup_cycles", "u32", "cycles before a transfer between host and chip moves the first byte"),
+    Field("bus", "u32", "bus of those transfers; chips of one number share it"),
+    Field("on_chip", "u64", "bytes of on-chip memory that steps may use"),
+    Field("on_chip_peak", "u64", "bytes of it that they use"),
+    Field("on_chip_rate", "u64", "bytes per 1000 cycles that units read from it, and as many that they write"),
+    Field("off_chip_rate", "u64", "bytes per 1000 cycles between the chip's memory and its on-chip memory, all channels together"),
+    Field("link_rate", "u64", "bytes per 1000 cycles between host and chip"),
+    Field("dimensions", "u32", "strided axes of one DMA transfer, 1 to 8; what has more takes several, each with its setup"),
+    Field("reserved", "u32", "0"),
+))
+
+UNIT = Record("fl_plan_unit", "A compute unit of a chip, sorted by device. Unit i has queue channels + i, transfers the one after.", (
+    Field("device", "u32", "index into devices"),
+    Field("name", "u32", "string: name of the unit in the descriptor"),
+    Field("count", "u32", "identical units that share each launch"),
+    Field("launch_cycles", "u32", "cycles from the start of a launch to its first result"),
+    Field("depth", "u32", "most launches its queue holds; 0: as the chip's"),
+    Field("reserved", "u32", "0"),
+    Field("rate", "u64", "operations per 1000 cycles of all of them"),
+))
+
+COMMAND = Record("fl_plan_command", "When a step may run; one record per step of a plan with chips.", (
+    Field("queue", "u32", "queue of the step's device; 0xFFFFFFFF on the host"),
+    Field("first_wait", "u32", "index into waits"),
+    Field("wait_count", "u32", "earlier steps that must be complete before it starts, beside those before it on its own queue"),
+    Field("hold", "u32", "least cycles it keeps its queue, for a cap on power"),
+    Field("work", "u64", "of a launch: operations at the unit's peak rate; of a step on the host: picoseconds; else 0"),
+))
+
 PORT = Record("fl_plan_port", "An input or output of an entry: dense, row-major, at offset 0 of its own memory.", (
     Field("name", "u32", "string"),
     Field("tensor", "u32", "index into tensors"),
@@ -243,7 +289,7 @@ FROZEN = Record("fl_plan_frozen", "An initializer that the model lists among its
     Field("digest", "u8", "SHA-256 of its value, dense and row-major", 32),
 ))
 
-RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, CHIP, LAUNCH, STEP_NAME, NAME, FROZEN)
+RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, CHIP, LAUNCH, MACHINE, UNIT, COMMAND, STEP_NAME, NAME, FROZEN)
 
 SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.devices: (DEVICE, False, "devices the steps run on"),
@@ -257,6 +303,10 @@ SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.strings: ("bytes", False, "UTF-8 texts, each ended by a zero byte; records name one by its byte offset; the one at 0 is empty"),
     Section.chips: (CHIP, False, "limits and memory of the chips; absent without one"),
     Section.launches: (LAUNCH, False, "steps that run on a chip; absent without one"),
+    Section.machines: (MACHINE, False, "speed of the chips; absent without one"),
+    Section.units: (UNIT, False, "compute units of the chips; absent without one"),
+    Section.commands: (COMMAND, False, "queues of the steps; absent without a chip"),
+    Section.waits: ("u32", False, "indices of steps"),
     Section.step_names: (STEP_NAME, True, "names of the steps"),
     Section.origins: ("u32", True, "strings: names of model nodes"),
     Section.names: (NAME, True, "values that can be inspected"),

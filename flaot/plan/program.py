@@ -19,14 +19,15 @@ class Space(enum.IntEnum):
     input = 2
     output = 3
     device = 4
+    on_chip = 5
 
 
 @dataclass(eq=False)
 class Buffer:
     """A run of bytes. ``data`` is set for constants; ``offset`` (bytes into its space) is set by the memory planner.
 
-    ``index`` is the position among the plan's inputs or outputs for those two spaces, for device memory and constants the device they
-    belong to (0 is the host).
+    ``index`` is the position among the plan's inputs or outputs for those two spaces, for device memory, on-chip memory and constants
+    the device they belong to (0 is the host).
     """
 
     space: Space
@@ -138,6 +139,7 @@ class Opcode(enum.IntEnum):
 
     call = 0
     transfer = 1
+    dma = 2
 
 
 @dataclass(frozen=True)
@@ -150,11 +152,23 @@ class Launch:
     heads: int = 0
 
 
+@dataclass(frozen=True)
+class Command:
+    """When a step may run: its queue, the earlier steps that must be complete beside those before it on its queue, the least
+    ``hold`` cycles it takes, and its ``work``: operations at the unit's peak rate, on the host picoseconds."""
+
+    queue: int
+    waits: tuple[int, ...] = ()
+    work: int = 0
+    hold: int = 0
+
+
 @dataclass
 class Step:
     """One kernel call. ``scratch`` is bytes per thread, the first thread's at ``scratch_offset`` of the arena; ``parallel`` says that
     splitting over threads pays. ``device`` is an index into the program's devices; steps on a chip have a ``launch`` and no place in
-    the arena for scratch. A transfer moves its one input to its one output in another memory."""
+    the arena for scratch. A transfer moves its one input to its one output in another memory, a dma step within a chip. Every step of
+    a program with chips has a ``command``."""
 
     kernel: str
     variant: str
@@ -169,6 +183,7 @@ class Step:
     device: int = 0
     opcode: Opcode = Opcode.call
     launch: Launch | None = None
+    command: Command | None = None
 
 
 @dataclass
@@ -186,6 +201,56 @@ class Named:
     name: str
     view: View
     step: int
+
+
+class Transfers(enum.IntEnum):
+    """How values pass between host and chip; the numbers are stored in plans."""
+
+    synchronous = 0
+    asynchronous = 1
+    zero_copy = 2
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A compute unit of a chip: ``rate`` operations per 1000 cycles of its ``count`` units together. ``depth`` 0: as the chip's."""
+
+    name: str
+    count: int = 1
+    launch_cycles: int = 0
+    rate: int = 1000
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How fast a chip is. Rates are bytes per 1000 cycles; ``on_chip`` and ``on_chip_peak`` are bytes; ``depth`` is the most commands a
+    queue holds (0: no limit), ``dimensions`` how many strided axes one DMA transfer has. Queues: DMA channels, then the units in order,
+    then transfers."""
+
+    clock_khz: int
+    units: tuple[Unit, ...]
+    on_chip: int
+    on_chip_rate: int
+    off_chip_rate: int
+    channels: int = 1
+    depth: int = 0
+    setup_cycles: int = 0
+    latency_cycles: int = 0
+    transfer: Transfers = Transfers.synchronous
+    link_setup_cycles: int = 0
+    link_rate: int = 1000
+    bus: int = 0
+    dimensions: int = 3
+    on_chip_peak: int = 0
+
+    @property
+    def link_queue(self) -> int:
+        return self.channels + len(self.units)
+
+    def unit_queue(self, name: str) -> int:
+        """Queue of the unit of that name. Raises ValueError."""
+        return self.channels + [u.name for u in self.units].index(name)
 
 
 @dataclass
@@ -210,6 +275,7 @@ class Chip:
     flush_denormals: bool = False
     arena: int = 0
     lower_bound: int = 0
+    machine: Machine = field(default_factory=lambda: Machine(1_000_000, (), 0, 1000, 1000))
 
 
 @dataclass

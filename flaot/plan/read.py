@@ -13,7 +13,21 @@ from flaot.errors import PlanError
 from flaot.ir.types import DType, Frozen, Rounding, TensorType
 from flaot.plan import fields
 from flaot.plan.fields import HEADER, SECTION, SECTIONS, Record, Section
-from flaot.plan.program import Buffer, Chip, DeviceRecord, Launch, Named, Opcode, Port, Program, Space, Step, View
+from flaot.plan.machines import read_command, read_machine
+from flaot.plan.program import (
+    Buffer,
+    Chip,
+    Command,
+    DeviceRecord,
+    Launch,
+    Named,
+    Opcode,
+    Port,
+    Program,
+    Space,
+    Step,
+    View,
+)
 
 
 @dataclass(frozen=True)
@@ -160,9 +174,14 @@ class Plan:
                     device.name, device.device_type, device.alignment, int(r["max_rank"]), int(r["max_batch"]), int(r["max_sequence"]),
                     int(r["max_attention"]), tuple(r["heads"][: int(r["head_count"])].tolist()), dtypes, tuple(map(tuple, layouts)),
                     Rounding(int(r["rounding"])), bool(r["flags"] & fields.CHIP_FLUSH), int(r["arena"]), int(r["lower_bound"]),
+                    read_machine(self, int(r["device"])),
                 )
             )
         return found
+
+    def command(self, index: int) -> Command | None:
+        """When a step runs; None in a plan without chips."""
+        return read_command(self, index)
 
     @cached_property
     def launches(self) -> dict[int, Launch]:
@@ -246,6 +265,7 @@ class Plan:
         }
         for i, chip in enumerate(self.chips, 1):
             buffers[Space.device, i] = Buffer(Space.device, chip.arena, chip.name, index=i, offset=0)
+            buffers[Space.on_chip, i] = Buffer(Space.on_chip, chip.machine.on_chip_peak, chip.name, index=i, offset=0)
         for section, space in ((Section.inputs, Space.input), (Section.outputs, Space.output)):
             for i, r in enumerate(self.section(section)):
                 buffers[space, i] = Buffer(space, int(r["size"]), self.string(r["name"]), index=i)
@@ -277,8 +297,8 @@ class Plan:
         views = [self.view(int(i)) for i in operands]
         return Step(
             kernel, variant, tuple(views[:n_in]), tuple(views[n_in:]), blob, scratch, int(s["scratch_offset"]),
-            bool(s["flags"] & fields.STEP_PARALLEL), origin, op, int(s["device"]), Opcode(min(int(s["opcode"]), 1)),
-            self.launches.get(index),
+            bool(s["flags"] & fields.STEP_PARALLEL), origin, op, int(s["device"]), Opcode(min(int(s["opcode"]), max(Opcode))),
+            self.launches.get(index), self.command(index),
         )
 
     def windows(self, index: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flaot.plan.fields import HOST_QUEUE
 from flaot.plan.program import Opcode, Space, Step, View
 from flaot.plan.read import Plan
 
@@ -15,6 +16,14 @@ def dump(plan: Plan) -> str:
         kinds = f"dtypes {','.join(d.name for d in c.dtypes)} layouts {[list(x) for x in c.layouts]} rounding {c.rounding.name}"
         flush = " flush" if c.flush_denormals else ""
         lines.append(f"chip {c.name} {limits} {kinds}{flush} arena {c.arena} lower_bound {c.lower_bound}")
+        m = c.machine
+        lines.append(
+            f"machine clock_khz {m.clock_khz} on_chip {m.on_chip} peak {m.on_chip_peak}"
+            f" rates {m.on_chip_rate} {m.off_chip_rate} {m.link_rate} dimensions {m.dimensions}"
+            f" channels {m.channels} depth {m.depth} setup {m.setup_cycles} latency {m.latency_cycles}"
+            f" transfer {m.transfer.name} setup {m.link_setup_cycles} bus {m.bus}"
+        )
+        lines += [f"unit {u.name} count {u.count} launch {u.launch_cycles} rate {u.rate} depth {u.depth}" for u in m.units]
     lines.append(f"arena {plan.arena_bytes} scratch {plan.scratch_bytes} lower_bound {plan.lower_bound} alignment {plan.alignment}")
     for kind, ports in (("input", plan.inputs), ("output", plan.outputs)):
         lines += [f"{kind} {i} {p.name!r} {p.type}" for i, p in enumerate(ports)]
@@ -27,8 +36,8 @@ def dump(plan: Plan) -> str:
 def step_text(s: Step) -> str:
     """One step: ``outputs = kernel.variant(inputs) params origin``."""
     left, right = (", ".join(map(view_text, views)) for views in (s.outputs, s.inputs))
-    if s.opcode is Opcode.transfer:
-        return f"{left} = transfer({right}) ; {s.op} {' '.join(map(repr, s.origin))}".rstrip()
+    if s.opcode is not Opcode.call:
+        return f"{left} = {s.opcode.name}({right}){_command(s)} ; {s.op} {' '.join(map(repr, s.origin))}".rstrip()
     text = f"{left} = {s.kernel}.{s.variant}({right})"
     if s.launch is not None:
         text += f" on {s.device} unit {s.launch.unit} batch {s.launch.batch} sequence {s.launch.sequence} heads {s.launch.heads}"
@@ -38,11 +47,21 @@ def step_text(s: Step) -> str:
         text += f" scratch {s.scratch}@{s.scratch_offset}"
     if s.parallel:
         text += " parallel"
+    text += _command(s)
     return f"{text} ; {s.op} {' '.join(map(repr, s.origin))}".rstrip()
+
+
+def _command(s: Step) -> str:
+    if s.command is None:
+        return ""
+    c = s.command
+    queue = "host" if c.queue == HOST_QUEUE else str(c.queue)
+    hold = f" hold {c.hold}" if c.hold else ""
+    return f" queue {queue} waits [{','.join(map(str, c.waits))}] work {c.work}{hold}"
 
 
 def view_text(v: View) -> str:
     """Space, offset, type and, unless dense, strides: ``arena@64 float32[1,8]``."""
-    port = v.buffer.index if v.buffer.space in (Space.input, Space.output, Space.device) else ""
+    port = v.buffer.index if v.buffer.space in (Space.input, Space.output, Space.device, Space.on_chip) else ""
     text = f"{v.buffer.space.name}{port}@{v.offset} {v.dtype.name}[{','.join(map(str, v.dims))}]"
     return text if v.is_dense else f"{text} strides [{','.join(map(str, v.strides))}]"

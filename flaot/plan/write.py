@@ -11,6 +11,7 @@ from flaot.errors import InternalError, LimitError
 from flaot.plan import fields
 from flaot.plan.fields import HEADER, SECTIONS, Section
 from flaot.plan.program import Buffer, DeviceRecord, Opcode, Port, Program, Space, Step, View, normal_strides
+from flaot.plan.turns import in_turn
 from flaot.version import VERSION
 
 
@@ -86,6 +87,8 @@ class _Writer:
             bodies[Section.decisions] = p.decisions
         if p.chips:
             bodies[Section.chips], bodies[Section.launches] = self.chips(ranges), self.launches()
+            bodies[Section.machines], bodies[Section.units] = self.machines(), self.units()
+            bodies[Section.commands], bodies[Section.waits] = self.commands()
         bodies[Section.step_names], bodies[Section.origins] = self.step_names(p.steps)
         bodies[Section.tensors] = b"".join(self.tensors)
         bodies[Section.strings] = bytes(self.text)
@@ -106,9 +109,9 @@ class _Writer:
         if rank > fields.MAX_RANK or max(view.dims, default=0) > 2**31 - 1 or max(map(abs, view.strides), default=0) > 2**31 - 1:
             raise LimitError(f"a tensor of shape {list(view.dims)}; plans hold rank {fields.MAX_RANK} and 2^31 - 1 elements")
         record["dtype"], record["rank"], record["space"] = view.dtype, rank, view.buffer.space
-        if view.buffer.space in (Space.input, Space.output, Space.device):
+        if view.buffer.space in (Space.input, Space.output, Space.device, Space.on_chip):
             record["port"] = view.buffer.index
-        if view.buffer.space in (Space.device, Space.constant) and view.buffer.index:
+        if view.buffer.space in (Space.device, Space.constant, Space.on_chip) and view.buffer.index:
             record["window"] = view.offset if view.offset % self.program.chips[view.buffer.index - 1].alignment else 0
         record["offset"] = self.place(view.buffer) + view.offset
         record["dims"][0, :rank], record["strides"][0, :rank] = view.dims, normal_strides(view.dims, view.strides)
@@ -120,7 +123,7 @@ class _Writer:
             if id(buffer) not in self.offsets:
                 self.offsets[id(buffer)] = self.add_constant(buffer)
             return self.offsets[id(buffer)]
-        if buffer.space in (Space.arena, Space.device) and buffer.offset is None:
+        if buffer.space in (Space.arena, Space.device, Space.on_chip) and buffer.offset is None:
             raise InternalError(f"arena buffer {buffer.name!r} has no offset", where="plan writer")
         return buffer.offset or 0
 
@@ -211,6 +214,32 @@ class _Writer:
             row["step"], row["unit"], row["batch"] = i, self.string(launch.unit), launch.batch
             row["sequence"], row["heads"] = launch.sequence, launch.heads
         return rows.tobytes()
+
+    def machines(self) -> bytes:
+        rows = np.zeros(len(self.program.chips), fields.MACHINE.dtype)
+        for row, chip in zip(rows, self.program.chips, strict=True):
+            for name in fields.MACHINE.offsets:
+                if name != "reserved":
+                    row[name] = getattr(chip.machine, name)
+        return rows.tobytes()
+
+    def units(self) -> bytes:
+        units = [(i, u) for i, chip in enumerate(self.program.chips, 1) for u in chip.machine.units]
+        rows = np.zeros(len(units), fields.UNIT.dtype)
+        for row, (device, unit) in zip(rows, units, strict=True):
+            row["device"], row["name"], row["count"], row["rate"] = device, self.string(unit.name), unit.count, unit.rate
+            row["launch_cycles"], row["depth"] = unit.launch_cycles, unit.depth
+        return rows.tobytes()
+
+    def commands(self) -> tuple[bytes, bytes]:
+        rows = np.zeros(len(self.program.steps), fields.COMMAND.dtype)
+        waits: list[int] = []
+        for i, (row, step) in enumerate(zip(rows, self.program.steps, strict=True)):
+            c = step.command if step.command is not None else in_turn(self.program, i)
+            row["queue"], row["first_wait"], row["wait_count"] = c.queue, len(waits), len(c.waits)
+            row["work"], row["hold"] = c.work, c.hold
+            waits += c.waits
+        return rows.tobytes(), np.array(waits, "<u4").tobytes()
 
     def entry(self, arena: int, scratch: int) -> bytes:
         row, p = np.zeros(1, fields.ENTRY.dtype), self.program

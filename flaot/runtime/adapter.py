@@ -10,7 +10,7 @@ import ctypes
 from flaot.errors import DependencyError, FlaotError, LimitError, PlanError, printable
 from flaot.runtime.library import OK, functions, status_text
 
-ABI = 1
+ABI = 2
 """FL_ADAPTER_ABI of adapter.h."""
 
 DEVICE_TYPE, DEVICE_ABI, DEVICE_MEMORY = 0x201, 0x203, 0x204

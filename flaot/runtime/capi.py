@@ -60,10 +60,10 @@ class NativeContext:
         text: bytes = functions().fl_host_message(self.pointer)
         return text.decode(errors="replace")
 
-    def peek(self, device: int, offset: int, nbytes: int) -> np.ndarray:
+    def peek(self, device: int, on_chip: bool, offset: int, nbytes: int) -> np.ndarray:
         """A copy of bytes of a chip's memory for activations. Raises PlanError when they lie outside it."""
         data = np.empty(nbytes, np.uint8)
-        status = functions().fl_host_peek(self.pointer, device, offset, data.ctypes.data, nbytes)
+        status = functions().fl_host_peek(self.pointer, device, on_chip, offset, data.ctypes.data, nbytes)
         if status != OK:
             raise PlanError(f"bytes {offset} to {offset + nbytes} of chip {device}: {status_text(status)}")
         return data

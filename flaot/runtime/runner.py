@@ -95,7 +95,7 @@ class Runner:
 
     def read(self, view: View) -> np.ndarray:
         """A copy of what a view shows now. Raises PlanError when it does not lie inside its memory."""
-        if view.buffer.space is Space.device:
+        if view.buffer.space in (Space.device, Space.on_chip):
             return self._read_chip(view)
         memory = self._space(view.buffer.space, view.buffer.index)
         strides = [s * view.dtype.size for s in view.strides]
@@ -106,7 +106,7 @@ class Runner:
 
     def _read_chip(self, view: View) -> np.ndarray:
         low, high = view.extent()
-        memory = self._context.peek(view.buffer.index, low, high - low)
+        memory = self._context.peek(view.buffer.index, view.buffer.space is Space.on_chip, low, high - low)
         strides = [s * view.dtype.size for s in view.strides]
         return np.ndarray(view.dims, view.dtype.numpy, memory, view.offset - low, strides).copy()
 

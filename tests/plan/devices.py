@@ -8,7 +8,7 @@ import numpy as np
 
 from flaot.ir.types import DType, TensorType
 from flaot.kernels.base import KERNELS, load_all
-from flaot.plan.program import Buffer, Chip, Launch, Named, Opcode, Program, Space, Step, View
+from flaot.plan.program import Buffer, Chip, Launch, Machine, Named, Opcode, Program, Space, Step, Unit, View
 from tests.plan.programs import port
 
 F16 = DType.float16
@@ -17,6 +17,7 @@ NCHW, NHWC, NHCW = (0, 1, 2, 3), (0, 2, 3, 1), (0, 2, 1, 3)
 NPU = Chip(
     "NPU-V3", "npu_v3", alignment=256, max_rank=4, max_batch=4, max_sequence=16, max_attention=8, heads=(1, 2, 4),
     dtypes=(DType.int8, F16, DType.bfloat16), layouts=(NCHW, NHWC), arena=4096,
+    machine=Machine(1_000_000, (Unit("fp16"), Unit("vector")), 4096, 1000, 1000),
 )
 
 

@@ -28,15 +28,23 @@ class CChip(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.c_char_p), ("device_type", ctypes.c_char_p), ("alignment", U32), ("max_rank", U32), ("max_batch", U32),
         ("max_sequence", U32), ("max_attention", U32), ("dtypes", U32), ("rounding", U32), ("flush", ctypes.c_bool), ("layout_count", U32),
-        ("layouts", POINTER), ("head_count", U32), ("heads", POINTER),
+        ("layouts", POINTER), ("head_count", U32), ("heads", POINTER), ("on_chip", U64), ("channels", U32), ("queues", U32),
+        ("zero_copy", ctypes.c_bool), ("unit_count", U32), ("units", POINTER * 32),
     ]
+
+
+class CCommand(ctypes.Structure):
+    """``fl_command``."""
+
+    _fields_ = [("step", U32), ("queue", U32), ("waits", POINTER), ("wait_count", U32), ("work", U64)]
 
 
 class CLaunch(ctypes.Structure):
     """``fl_launch``."""
 
     _fields_ = [
-        ("step", U32), ("kernel", U32), ("unit", ctypes.c_char_p), ("batch", U32), ("sequence", U32), ("heads", U32), ("t", POINTER),
+        ("command", CCommand), ("kernel", U32), ("unit", ctypes.c_char_p), ("batch", U32), ("sequence", U32), ("heads", U32),
+        ("t", POINTER),
         ("address", POINTER), ("n_in", U32), ("n_out", U32), ("params", POINTER), ("params_size", SIZE), ("scratch_size", SIZE),
     ]
 
@@ -47,8 +55,9 @@ class CAdapter(ctypes.Structure):
     _fields_ = [
         ("abi", U32), ("device_type", ctypes.c_char_p), ("name", ctypes.c_char_p), ("version", ctypes.c_char_p), ("self", POINTER),
         ("open", ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.POINTER(CChip), ctypes.POINTER(POINTER))),
-        ("alloc", ctypes.CFUNCTYPE(ctypes.c_int, POINTER, U64, U32, ctypes.POINTER(U64))),
-        ("copy", ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.c_int, U64, POINTER, U64)),
+        ("alloc", ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.c_int, U64, U32, ctypes.POINTER(U64))),
+        ("copy", ctypes.CFUNCTYPE(ctypes.c_int, POINTER, POINTER, ctypes.c_int, U64, POINTER, U64)),
+        ("dma", ctypes.CFUNCTYPE(ctypes.c_int, POINTER, POINTER)),
         ("launch", ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.POINTER(CLaunch))),
         ("sync", ctypes.CFUNCTYPE(ctypes.c_int, POINTER)),
         ("close", ctypes.CFUNCTYPE(None, POINTER)),
@@ -63,7 +72,7 @@ class Simulator:
         self.adapter = CAdapter.in_dll(functions(), "fl_npu_sim")
         self.chip, self.device, address = CChip(b"NPU-V3", b"npu_v3", 256, dtypes=1 << 10), POINTER(), U64()
         assert self.adapter.open(None, ctypes.byref(self.chip), ctypes.byref(self.device)) == 0
-        assert self.adapter.alloc(self.device, 4096, 256, ctypes.byref(address)) == 0
+        assert self.adapter.alloc(self.device, 0, 4096, 256, ctypes.byref(address)) == 0
         self.memory = address.value
 
     def launch(self, x: View, y: View, shift: int = 0) -> int:
@@ -72,7 +81,7 @@ class Simulator:
         refs = (ctypes.POINTER(CTensor) * 2)(*[ctypes.pointer(t) for t in tensors])
         addresses = (U64 * 2)(*[self.memory + (v.buffer.offset or 0) + v.offset + shift for v in (x, y)])
         at = {"t": ctypes.addressof(refs), "address": ctypes.addressof(addresses)}
-        job = CLaunch(7, kernel_id("copy", "generic"), b"dma", n_in=1, n_out=1, **at)
+        job = CLaunch(CCommand(7), kernel_id("copy", "generic"), b"dma", n_in=1, n_out=1, **at)
         return int(self.adapter.launch(self.device, ctypes.byref(job)))
 
     def message(self) -> str:
@@ -93,9 +102,9 @@ def eight(offset: int) -> View:
 def test_memory_is_aligned_and_bytes_come_back(simulator: Simulator) -> None:
     assert simulator.memory % 256 == 0
     data, back = np.arange(8, dtype=np.float16), np.zeros(8, np.float16)
-    assert simulator.adapter.copy(simulator.device, 0, simulator.memory, data.ctypes.data, 16) == 0
+    assert simulator.adapter.copy(simulator.device, None, 0, simulator.memory, data.ctypes.data, 16) == 0
     assert simulator.launch(eight(0), eight(256)) == 0 and simulator.message() == ""
-    assert simulator.adapter.copy(simulator.device, 1, simulator.memory + 256, back.ctypes.data, 16) == 0
+    assert simulator.adapter.copy(simulator.device, None, 1, simulator.memory + 256, back.ctypes.data, 16) == 0
     assert back.tolist() == list(range(8))
 
 
@@ -113,8 +122,8 @@ def test_addresses_outside_the_memory_are_trapped(simulator: Simulator) -> None:
     assert simulator.launch(wide, eight(0)) == TRAP_ADDRESS
     byte = np.zeros(1, np.uint8)
     for direction in (0, 1):
-        assert simulator.adapter.copy(simulator.device, direction, simulator.memory + 4096, byte.ctypes.data, 1) == TRAP_ADDRESS
-        assert simulator.adapter.copy(simulator.device, direction, simulator.memory - 1, byte.ctypes.data, 1) == TRAP_ADDRESS
+        assert simulator.adapter.copy(simulator.device, None, direction, simulator.memory + 4096, byte.ctypes.data, 1) == TRAP_ADDRESS
+        assert simulator.adapter.copy(simulator.device, None, direction, simulator.memory - 1, byte.ctypes.data, 1) == TRAP_ADDRESS
 
 
 def test_a_step_on_a_chip_without_an_adapter() -> None:

@@ -154,7 +154,7 @@ def test_device_plans_read_back() -> None:
         (1, "transfer", None), (1, "call", Launch("fp16", 1)), (1, "transfer", None),
     ]
     text = dump(plan)
-    assert "device1@0 float16[1,1,3,3] = transfer(input0@0 float16[1,1,3,3]) ; Transfer" in text
+    assert "device1@0 float16[1,1,3,3] = transfer(input0@0 float16[1,1,3,3]) queue 3 waits [] work 0 ; Transfer" in text
     assert "chip NPU-V3 rank 4 batch 4 sequence 16 attention 8 heads [1, 2, 4]" in text
     again = write_plan(plan.program(), model_digest=plan.model_digest, hcd_digest=plan.hcd_digest, device=CPU)
     assert again == data

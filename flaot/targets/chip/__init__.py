@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flaot.ir.types import DType, Rounding
 from flaot.plan.program import Chip
+from flaot.targets.chip.machine import machine_of
 from flaot.targets.cpu import Cpu
 
 if TYPE_CHECKING:
@@ -41,4 +42,5 @@ def chip_limits(hcd: Hcd, layouts: ChipLayouts) -> Chip:
         tuple(layouts.order(n, 4) for n in layouts.every),
         rounding_of(hcd),
         numerics is not None and numerics.denormals == "flush",
+        machine=machine_of(hcd),
     )

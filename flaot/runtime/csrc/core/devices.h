@@ -5,6 +5,7 @@
 
 /* A transfer step: t and p are its input and output, p null for the one on the chip. */
 fl_status fl_move(const fl_context *c, const fl_plan_step *s, const fl_tensor *const *t, void *const *p);
+fl_status fl_dma_step(const fl_context *c, const fl_plan_step *s, const fl_tensor *const *t);
 fl_status fl_launch_step(const fl_context *c, const fl_plan_step *s, const fl_tensor *const *t);
 fl_status fl_sync_chips(const fl_context *c);
 

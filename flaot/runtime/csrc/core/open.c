@@ -77,6 +77,7 @@ static fl_status verify(fl_plan *plan, const fl_machine *machine) {
   if (status == FL_OK) status = fl_verify_tensors(plan);
   if (status == FL_OK) status = fl_verify_steps(plan, machine->isa);
   if (status == FL_OK) status = fl_verify_launches(plan);
+  if (status == FL_OK) status = fl_verify_commands(plan);
   return status;
 }
 

@@ -38,7 +38,7 @@ static void *locate(const fl_context *c, const fl_tensor *t) {
   case FL_CONSTANT: return (uint8_t *)(uintptr_t)c->plan->constants + (size_t)t->offset;
   case FL_ARENA: return c->arena + (size_t)t->offset;
   case FL_INPUT: return (uint8_t *)c->ports[t->port] + (size_t)t->offset;
-  case FL_DEVICE: return NULL;
+  case FL_DEVICE: case FL_ON_CHIP: return NULL;
   default: return (uint8_t *)c->ports[c->plan->input_count + t->port] + (size_t)t->offset;
   }
 }
@@ -78,7 +78,8 @@ static fl_status run_step(const fl_context *c, const fl_plan_step *s) {
     t[i] = &plan->tensors[plan->operands[s->operands + i]];
     p[i] = locate(c, t[i]);
   }
-  if (s->opcode != 0) return fl_move(c, s, t, p);
+  if (s->opcode == FL_OPCODE_TRANSFER) return fl_move(c, s, t, p);
+  if (s->opcode == FL_OPCODE_DMA) return fl_dma_step(c, s, t);
   if (s->device != 0) return fl_launch_step(c, s, t);
   fl_call call = {t, p, s->in_count, s->out_count, plan->params + s->params, s->params_size, NULL, (size_t)s->scratch_size, 0, 1};
   if (s->scratch_size != 0) call.scratch = c->arena + (size_t)s->scratch_offset;

@@ -9,6 +9,10 @@ static size_t record_size(uint32_t id) { /* 0: a section this reader does not us
   case FL_SECTION_OPERANDS: return sizeof(uint32_t);
   case FL_SECTION_CHIPS: return sizeof(fl_plan_chip);
   case FL_SECTION_LAUNCHES: return sizeof(fl_plan_launch);
+  case FL_SECTION_MACHINES: return sizeof(fl_plan_machine);
+  case FL_SECTION_UNITS: return sizeof(fl_plan_unit);
+  case FL_SECTION_COMMANDS: return sizeof(fl_plan_command);
+  case FL_SECTION_WAITS: return sizeof(uint32_t);
   case FL_SECTION_INPUTS: case FL_SECTION_OUTPUTS: return sizeof(fl_plan_port);
   case FL_SECTION_PARAMS: case FL_SECTION_STRINGS: case FL_SECTION_CONSTANTS: return 1;
   default: return 0;
@@ -55,6 +59,10 @@ static void bind(fl_plan *plan) {
   plan->outputs = find(plan, FL_SECTION_OUTPUTS, &plan->output_count);
   plan->chips = find(plan, FL_SECTION_CHIPS, &plan->chip_count);
   plan->launches = find(plan, FL_SECTION_LAUNCHES, &plan->launch_count);
+  plan->machines = find(plan, FL_SECTION_MACHINES, &plan->machine_count);
+  plan->units = find(plan, FL_SECTION_UNITS, &plan->unit_count);
+  plan->commands = find(plan, FL_SECTION_COMMANDS, &plan->command_count);
+  plan->waits = find(plan, FL_SECTION_WAITS, &plan->wait_count);
   plan->strings = find(plan, FL_SECTION_STRINGS, &plan->strings_size);
   plan->constants = find(plan, FL_SECTION_CONSTANTS, &plan->constants_size);
 }

@@ -4,7 +4,7 @@
 static fl_status check_record(const fl_plan *plan, const fl_plan_step *s) {
   uint32_t count = (uint32_t)s->in_count + s->out_count;
   if (s->reserved != 0 || s->flags & ~(uint32_t)FL_STEP_PARALLEL) return FL_PLAN_RESERVED;
-  if (s->opcode > 1 || s->device >= plan->device_count || count > FL_MAX_OPERANDS) return FL_PLAN_STEP;
+  if (s->opcode > FL_OPCODE_DMA || s->device >= plan->device_count || count > FL_MAX_OPERANDS) return FL_PLAN_STEP;
   if (s->operands > plan->operand_count || count > plan->operand_count - s->operands) return FL_PLAN_STEP;
   if (s->params % 4 != 0 || s->params_size % 4 != 0 || s->params_size > FL_MAX_PARAMS) return FL_PLAN_STEP;
   if (s->params > plan->params_size || s->params_size > plan->params_size - s->params) return FL_PLAN_STEP;
@@ -43,7 +43,7 @@ static fl_status check_aliasing(const fl_plan_step *s, const fl_tensor *const *t
   for (uint32_t i = 0; i < count; i++)
     if (in_scratch(s, t[i])) return FL_PLAN_STEP;
   for (uint32_t o = s->in_count; o < count; o++) {
-    if (t[o]->space != FL_ARENA && t[o]->space != FL_OUTPUT && t[o]->space != FL_DEVICE) return FL_PLAN_STEP;
+    if (t[o]->space != FL_ARENA && t[o]->space != FL_OUTPUT && !fl_on_device(t[o])) return FL_PLAN_STEP;
     if (!fl_elements_apart(t[o])) return FL_PLAN_STEP;
     for (uint32_t i = 0; i < o; i++)
       if (!fl_disjoint(t[i], t[o]) && !(i < s->in_count && same_view(t[i], t[o]))) return FL_PLAN_STEP;
@@ -56,7 +56,7 @@ static fl_status check_kernel(const fl_plan *plan, const fl_plan_step *s, const 
   const fl_kernel *k = fl_find_kernel(s->kernel);
   if (!k) return FL_PLAN_KERNEL;
   for (uint32_t i = 0; i < (uint32_t)s->in_count + s->out_count; i++)
-    if (t[i]->space == FL_DEVICE || t[i]->window != 0) return FL_PLAN_STEP;
+    if (fl_on_device(t[i]) || t[i]->window != 0) return FL_PLAN_STEP;
   if (k->isa & ~isa) return FL_DEVICE_ISA;
   fl_call c = {t, null, s->in_count, s->out_count, plan->params + s->params, s->params_size, NULL, (size_t)s->scratch_size, 0, 1};
   return k->check(&c);
@@ -68,7 +68,8 @@ static fl_status check_step(fl_plan *plan, const fl_plan_step *s, uint32_t isa) 
   if (status == FL_OK) status = check_scratch(plan, s);
   if (status != FL_OK) return status;
   for (uint32_t i = 0; i < (uint32_t)s->in_count + s->out_count; i++) t[i] = &plan->tensors[plan->operands[s->operands + i]];
-  if (s->opcode != 0) return fl_verify_transfer(plan, s, t);
+  if (s->opcode == FL_OPCODE_TRANSFER) return fl_verify_transfer(plan, s, t);
+  if (s->opcode == FL_OPCODE_DMA) return fl_verify_dma(plan, s, t);
   status = check_aliasing(s, t);
   if (status != FL_OK) return status;
   return s->device != 0 ? fl_verify_launch(plan, s, t) : check_kernel(plan, s, t, isa);

@@ -37,9 +37,9 @@ static const fl_plan_port *port_of(const fl_plan *plan, const fl_tensor *t) {
 /* Size of the tensor's space, and whether its base is aligned for the tensor's type: a port's is aligned to the port's type. */
 static bool space_of(const fl_plan *plan, const fl_tensor *t, uint64_t *size) {
   const fl_plan_port *port = port_of(plan, t);
-  if (t->space == FL_DEVICE) {
+  if (t->space == FL_DEVICE || t->space == FL_ON_CHIP) {
     if (t->port == 0 || t->port >= plan->device_count) return false;
-    *size = plan->chips[t->port - 1].arena;
+    *size = t->space == FL_DEVICE ? plan->chips[t->port - 1].arena : plan->machines[t->port - 1].on_chip_peak;
     return true;
   }
   *size = port ? port->size : t->space == FL_ARENA ? plan->entry->arena : plan->constants_size;
@@ -50,7 +50,7 @@ static bool space_of(const fl_plan *plan, const fl_tensor *t, uint64_t *size) {
 static fl_status check_tensor(const fl_plan *plan, const fl_tensor *t) {
   int64_t low, high;
   uint64_t size;
-  if (t->window != 0 && t->space != FL_DEVICE && t->space != FL_CONSTANT) return FL_PLAN_RESERVED;
+  if (t->window != 0 && t->space != FL_DEVICE && t->space != FL_CONSTANT && t->space != FL_ON_CHIP) return FL_PLAN_RESERVED;
   if (!fl_extent(t, &low, &high) || !space_of(plan, t, &size)) return FL_PLAN_TENSOR;
   if (t->offset % fl_dtype_size(t->dtype) != 0) return FL_PLAN_TENSOR;
   if (t->offset > size || t->offset < (uint64_t)-low || (uint64_t)high > size - t->offset) return FL_PLAN_TENSOR;

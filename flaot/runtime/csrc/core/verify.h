@@ -11,10 +11,15 @@ fl_status fl_verify_chips(fl_plan *plan);
 fl_status fl_verify_tensors(fl_plan *plan);                   /* and ports */
 fl_status fl_verify_steps(fl_plan *plan, uint32_t isa);
 fl_status fl_verify_launches(fl_plan *plan);
+fl_status fl_verify_commands(fl_plan *plan);
 
 /* A step on a chip, whose operands are t; the index of a wrong operand goes to plan->operand. */
 fl_status fl_verify_launch(fl_plan *plan, const fl_plan_step *s, const fl_tensor *const *t);
 fl_status fl_verify_transfer(fl_plan *plan, const fl_plan_step *s, const fl_tensor *const *t);
+fl_status fl_verify_dma(fl_plan *plan, const fl_plan_step *s, const fl_tensor *const *t);
+
+/* Whether the tensor lies in a chip's memory, on chip or off. */
+static inline bool fl_on_device(const fl_tensor *t) { return t->space == FL_DEVICE || t->space == FL_ON_CHIP; }
 
 bool fl_is_string(const fl_plan *plan, uint32_t offset);
 

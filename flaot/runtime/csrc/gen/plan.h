@@ -17,7 +17,16 @@ enum {
   FL_MAX_HEADS = 16,
   FL_MAX_LAYOUTS = 8,
   FL_CHIP_FLUSH = 1,
+  FL_MAX_QUEUES = 64,
+  FL_OPCODE_CALL = 0,
+  FL_OPCODE_TRANSFER = 1,
+  FL_OPCODE_DMA = 2,
+  FL_TRANSFER_SYNCHRONOUS = 0,
+  FL_TRANSFER_ASYNCHRONOUS = 1,
+  FL_TRANSFER_ZERO_COPY = 2,
 };
+
+#define FL_HOST_QUEUE 0xffffffffu
 
 enum {
   FL_SECTION_DEVICES = 1,
@@ -31,6 +40,10 @@ enum {
   FL_SECTION_STRINGS = 9,
   FL_SECTION_CHIPS = 10,
   FL_SECTION_LAUNCHES = 11,
+  FL_SECTION_MACHINES = 12,
+  FL_SECTION_UNITS = 13,
+  FL_SECTION_COMMANDS = 14,
+  FL_SECTION_WAITS = 15,
   FL_SECTION_STEP_NAMES = 16,
   FL_SECTION_ORIGINS = 17,
   FL_SECTION_NAMES = 18,
@@ -143,6 +156,45 @@ typedef struct fl_plan_launch {
   uint32_t reserved[3];
 } fl_plan_launch;
 
+/* How fast a chip is and what it holds; one record per chip, in their order. */
+typedef struct fl_plan_machine {
+  uint32_t clock_khz;
+  uint32_t channels;
+  uint32_t depth;
+  uint32_t setup_cycles;
+  uint32_t latency_cycles;
+  uint32_t transfer;
+  uint32_t link_setup_cycles;
+  uint32_t bus;
+  uint64_t on_chip;
+  uint64_t on_chip_peak;
+  uint64_t on_chip_rate;
+  uint64_t off_chip_rate;
+  uint64_t link_rate;
+  uint32_t dimensions;
+  uint32_t reserved;
+} fl_plan_machine;
+
+/* A compute unit of a chip, sorted by device. Unit i has queue channels + i, transfers the one after. */
+typedef struct fl_plan_unit {
+  uint32_t device;
+  uint32_t name;
+  uint32_t count;
+  uint32_t launch_cycles;
+  uint32_t depth;
+  uint32_t reserved;
+  uint64_t rate;
+} fl_plan_unit;
+
+/* When a step may run; one record per step of a plan with chips. */
+typedef struct fl_plan_command {
+  uint32_t queue;
+  uint32_t first_wait;
+  uint32_t wait_count;
+  uint32_t hold;
+  uint64_t work;
+} fl_plan_command;
+
 /* What a step is called in messages; one record per step. */
 typedef struct fl_plan_step_name {
   uint32_t kernel;
@@ -178,6 +230,9 @@ typedef char fl_plan_step_layout[sizeof(fl_plan_step) == 56 && offsetof(fl_plan_
 typedef char fl_plan_port_layout[sizeof(fl_plan_port) == 16 && offsetof(fl_plan_port, name) == 0 && offsetof(fl_plan_port, tensor) == 4 && offsetof(fl_plan_port, size) == 8 ? 1 : -1];
 typedef char fl_plan_chip_layout[sizeof(fl_plan_chip) == 176 && offsetof(fl_plan_chip, device) == 0 && offsetof(fl_plan_chip, max_rank) == 4 && offsetof(fl_plan_chip, max_batch) == 8 && offsetof(fl_plan_chip, max_sequence) == 12 && offsetof(fl_plan_chip, max_attention) == 16 && offsetof(fl_plan_chip, dtypes) == 20 && offsetof(fl_plan_chip, rounding) == 24 && offsetof(fl_plan_chip, flags) == 28 && offsetof(fl_plan_chip, layout_count) == 32 && offsetof(fl_plan_chip, layouts) == 36 && offsetof(fl_plan_chip, head_count) == 68 && offsetof(fl_plan_chip, heads) == 72 && offsetof(fl_plan_chip, reserved) == 136 && offsetof(fl_plan_chip, arena) == 144 && offsetof(fl_plan_chip, lower_bound) == 152 && offsetof(fl_plan_chip, constants_offset) == 160 && offsetof(fl_plan_chip, constants_size) == 168 ? 1 : -1];
 typedef char fl_plan_launch_layout[sizeof(fl_plan_launch) == 32 && offsetof(fl_plan_launch, step) == 0 && offsetof(fl_plan_launch, unit) == 4 && offsetof(fl_plan_launch, batch) == 8 && offsetof(fl_plan_launch, sequence) == 12 && offsetof(fl_plan_launch, heads) == 16 && offsetof(fl_plan_launch, reserved) == 20 ? 1 : -1];
+typedef char fl_plan_machine_layout[sizeof(fl_plan_machine) == 80 && offsetof(fl_plan_machine, clock_khz) == 0 && offsetof(fl_plan_machine, channels) == 4 && offsetof(fl_plan_machine, depth) == 8 && offsetof(fl_plan_machine, setup_cycles) == 12 && offsetof(fl_plan_machine, latency_cycles) == 16 && offsetof(fl_plan_machine, transfer) == 20 && offsetof(fl_plan_machine, link_setup_cycles) == 24 && offsetof(fl_plan_machine, bus) == 28 && offsetof(fl_plan_machine, on_chip) == 32 && offsetof(fl_plan_machine, on_chip_peak) == 40 && offsetof(fl_plan_machine, on_chip_rate) == 48 && offsetof(fl_plan_machine, off_chip_rate) == 56 && offsetof(fl_plan_machine, link_rate) == 64 && offsetof(fl_plan_machine, dimensions) == 72 && offsetof(fl_plan_machine, reserved) == 76 ? 1 : -1];
+typedef char fl_plan_unit_layout[sizeof(fl_plan_unit) == 32 && offsetof(fl_plan_unit, device) == 0 && offsetof(fl_plan_unit, name) == 4 && offsetof(fl_plan_unit, count) == 8 && offsetof(fl_plan_unit, launch_cycles) == 12 && offsetof(fl_plan_unit, depth) == 16 && offsetof(fl_plan_unit, reserved) == 20 && offsetof(fl_plan_unit, rate) == 24 ? 1 : -1];
+typedef char fl_plan_command_layout[sizeof(fl_plan_command) == 24 && offsetof(fl_plan_command, queue) == 0 && offsetof(fl_plan_command, first_wait) == 4 && offsetof(fl_plan_command, wait_count) == 8 && offsetof(fl_plan_command, hold) == 12 && offsetof(fl_plan_command, work) == 16 ? 1 : -1];
 typedef char fl_plan_step_name_layout[sizeof(fl_plan_step_name) == 16 && offsetof(fl_plan_step_name, kernel) == 0 && offsetof(fl_plan_step_name, op) == 4 && offsetof(fl_plan_step_name, first_origin) == 8 && offsetof(fl_plan_step_name, origin_count) == 12 ? 1 : -1];
 typedef char fl_plan_name_layout[sizeof(fl_plan_name) == 16 && offsetof(fl_plan_name, name) == 0 && offsetof(fl_plan_name, tensor) == 4 && offsetof(fl_plan_name, step) == 8 && offsetof(fl_plan_name, reserved) == 12 ? 1 : -1];
 typedef char fl_plan_frozen_layout[sizeof(fl_plan_frozen) == 72 && offsetof(fl_plan_frozen, name) == 0 && offsetof(fl_plan_frozen, dtype) == 4 && offsetof(fl_plan_frozen, rank) == 5 && offsetof(fl_plan_frozen, reserved) == 6 && offsetof(fl_plan_frozen, dims) == 8 && offsetof(fl_plan_frozen, digest) == 40 ? 1 : -1];

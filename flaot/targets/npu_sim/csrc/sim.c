@@ -33,7 +33,8 @@ static fl_status sim_open(void *self, const fl_chip *chip, void **device) {
   return FL_OK;
 }
 
-static fl_status sim_alloc(void *device, uint64_t size, uint32_t alignment, uint64_t *address) {
+static fl_status sim_alloc(void *device, fl_memory memory, uint64_t size, uint32_t alignment, uint64_t *address) {
+  (void)memory;
   sim *s = device;
   if (s->count == FL_BLOCKS || size > SIZE_MAX / 2) return FL_DEVICE_MEMORY;
   block *b = &s->blocks[s->count];
@@ -60,12 +61,38 @@ static fl_status outside(sim *s, const char *what, uint64_t address) {
   return FL_TRAP_ADDRESS;
 }
 
-static fl_status sim_copy(void *device, fl_direction direction, uint64_t address, void *host, uint64_t size) {
+static fl_status sim_copy(void *device, const fl_command *command, fl_direction direction, uint64_t address, void *host, uint64_t size) {
+  (void)command;
   sim *s = device;
   uint8_t *p = size <= INT64_MAX ? at(s, address, 0, (int64_t)size) : NULL;
   if (!p) return outside(s, "a transfer", address);
   if (direction == FL_TO_DEVICE) memcpy(p, host, (size_t)size);
   else memcpy(host, p, (size_t)size);
+  return FL_OK;
+}
+
+static void move(const fl_tensor *a, const uint8_t *from, const fl_tensor *b, uint8_t *to, unsigned axis) {
+  size_t size = fl_dtype_size(a->dtype);
+  if (axis == a->rank) {
+    memcpy(to, from, size);
+    return;
+  }
+  ptrdiff_t step_a = (ptrdiff_t)size * a->strides[axis], step_b = (ptrdiff_t)size * b->strides[axis];
+  bool run = axis + 1 == a->rank && a->strides[axis] == 1 && b->strides[axis] == 1;
+  if (run) memcpy(to, from, size * (size_t)a->dims[axis]);
+  else
+    for (int32_t i = 0; i < a->dims[axis]; i++) move(a, from + i * step_a, b, to + i * step_b, axis + 1);
+}
+
+static fl_status sim_dma(void *device, const fl_dma *dma) {
+  sim *s = device;
+  uint8_t *p[2];
+  for (unsigned i = 0; i < 2; i++) {
+    int64_t low, high;
+    p[i] = fl_extent(dma->t[i], &low, &high) ? at(s, dma->address[i], low, high) : NULL;
+    if (!p[i]) return outside(s, "a transfer", dma->address[i]);
+  }
+  move(dma->t[0], p[0], dma->t[1], p[1], 0);
   return FL_OK;
 }
 
@@ -97,5 +124,5 @@ static void sim_close(void *device) {
 
 static const char *sim_message(void *device) { return ((sim *)device)->message; }
 
-const fl_adapter fl_npu_sim = {FL_ADAPTER_ABI, NULL, "npu_sim", "1", NULL, sim_open, sim_alloc, sim_copy, sim_launch, sim_sync, sim_close,
-                               sim_message};
+const fl_adapter fl_npu_sim = {FL_ADAPTER_ABI, NULL, "npu_sim", "1", NULL, sim_open, sim_alloc, sim_copy, sim_dma, sim_launch, sim_sync,
+                               sim_close, sim_message, NULL};

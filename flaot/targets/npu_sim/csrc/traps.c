@@ -5,7 +5,7 @@
 #include "core/kernel_table.h"
 
 static fl_status over(char *message, const fl_launch *l, const char *what, const char *limit, uint32_t found, uint32_t allowed, fl_status trap) {
-  snprintf(message, FL_MESSAGE, "%s: step %u on unit %s has %u; %s is %u", what, l->step, l->unit, found, limit, allowed);
+  snprintf(message, FL_MESSAGE, "%s: step %u on unit %s has %u; %s is %u", what, l->command.step, l->unit, found, limit, allowed);
   return trap;
 }
 
@@ -13,7 +13,7 @@ static fl_status heads(const fl_chip *chip, const fl_launch *l, char *message) {
   if (l->heads == 0 || chip->head_count == 0) return FL_OK;
   for (uint32_t i = 0; i < chip->head_count; i++)
     if (chip->heads[i] == l->heads) return FL_OK;
-  snprintf(message, FL_MESSAGE, "heads: step %u on unit %s has %u, which the chip does not list", l->step, l->unit, l->heads);
+  snprintf(message, FL_MESSAGE, "heads: step %u on unit %s has %u, which the chip does not list", l->command.step, l->unit, l->heads);
   return FL_TRAP_HEADS;
 }
 
@@ -46,18 +46,18 @@ static fl_status operand(const fl_chip *chip, const fl_launch *l, uint32_t i, ch
   const fl_tensor *t = l->t[i];
   bool table = t->space == FL_CONSTANT && (t->dtype == FL_I32 || t->dtype == FL_I64), moved = starts(l, "copy.");
   if ((l->address[i] - t->window) % chip->alignment != 0) {
-    snprintf(message, FL_MESSAGE, "alignment: operand %u of step %u on unit %s at 0x%" PRIx64 " is not a multiple of %u", i, l->step,
+    snprintf(message, FL_MESSAGE, "alignment: operand %u of step %u on unit %s at 0x%" PRIx64 " is not a multiple of %u", i, l->command.step,
              l->unit, l->address[i] - t->window, chip->alignment);
     return FL_TRAP_ALIGN;
   }
   if (chip->max_rank != 0 && t->rank > chip->max_rank) return over(message, l, "rank", "max_rank", t->rank, chip->max_rank, FL_TRAP_RANK);
   if (!table && !(chip->dtypes >> t->dtype & 1)) {
-    snprintf(message, FL_MESSAGE, "dtype: operand %u of step %u on unit %s has element type %u, which the chip does not list", i, l->step,
+    snprintf(message, FL_MESSAGE, "dtype: operand %u of step %u on unit %s has element type %u, which the chip does not list", i, l->command.step,
              l->unit, t->dtype);
     return FL_TRAP_DTYPE;
   }
   if (t->rank == 4 && !moved && fl_elements(t) > 0 && !layout_fits(chip, t, starts(l, "matmul") || starts(l, "attention"))) {
-    snprintf(message, FL_MESSAGE, "layout: operand %u of step %u on unit %s has strides %d %d %d %d, no layout the chip lists", i, l->step,
+    snprintf(message, FL_MESSAGE, "layout: operand %u of step %u on unit %s has strides %d %d %d %d, no layout the chip lists", i, l->command.step,
              l->unit, t->strides[0], t->strides[1], t->strides[2], t->strides[3]);
     return FL_TRAP_LAYOUT;
   }

@@ -38,7 +38,11 @@ typedef struct fl_plan {
   size_t input_count, output_count;
   const struct fl_plan_chip *chips;
   const struct fl_plan_launch *launches;
-  size_t chip_count, launch_count;
+  const struct fl_plan_machine *machines;
+  const struct fl_plan_unit *units;
+  const struct fl_plan_command *commands;
+  const uint32_t *waits;
+  size_t chip_count, launch_count, machine_count, unit_count, command_count, wait_count;
   uint32_t record;  /* after a failed open: index of the offending section, tensor, step, port (inputs, then outputs), device or chip */
   uint32_t operand; /* after FL_PLAN_ADDRESS: which operand of the step */
 } fl_plan;
@@ -57,7 +61,7 @@ typedef struct fl_device {
   const fl_adapter *adapter; /* null: none attached */
   void *handle;
   fl_chip chip;
-  uint64_t arena, constants; /* addresses in the chip's memory */
+  uint64_t arena, constants, on_chip; /* addresses in the chip's memories */
 } fl_device;
 
 typedef struct fl_context {

@@ -20,7 +20,7 @@ typedef enum fl_dtype { /* ONNX TensorProto.DataType */
   FL_F16 = 10, FL_F64 = 11, FL_U32 = 12, FL_U64 = 13, FL_BF16 = 16
 } fl_dtype;
 
-typedef enum fl_space { FL_CONSTANT = 0, FL_ARENA = 1, FL_INPUT = 2, FL_OUTPUT = 3, FL_DEVICE = 4 } fl_space;
+typedef enum fl_space { FL_CONSTANT = 0, FL_ARENA = 1, FL_INPUT = 2, FL_OUTPUT = 3, FL_DEVICE = 4, FL_ON_CHIP = 5 } fl_space;
 
 /* A strided tensor, 80 bytes, exactly as a plan stores it. Strides count elements; 0 broadcasts, negative runs backwards.
    Entries of dims and strides from rank on are zero. */

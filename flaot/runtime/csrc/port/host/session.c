@@ -13,7 +13,7 @@ fl_context *fl_host_context(const fl_plan *plan, void *arena, size_t size, fl_te
 void fl_host_context_free(fl_context *context);
 fl_status fl_host_attach(fl_context *context, uint32_t device, const fl_adapter *adapter);
 const char *fl_host_message(const fl_context *context);
-fl_status fl_host_peek(const fl_context *context, uint32_t device, uint64_t offset, void *bytes, uint64_t size);
+fl_status fl_host_peek(const fl_context *context, uint32_t device, bool on_chip, uint64_t offset, void *bytes, uint64_t size);
 fl_status fl_host_run(fl_context *context, void *const *ports);
 fl_status fl_host_begin(fl_context *context, void *const *ports);
 fl_status fl_host_steps(fl_context *context, uint32_t first, uint32_t count, uint64_t *nanoseconds);
@@ -61,13 +61,14 @@ const char *fl_host_message(const fl_context *c) {
   return "";
 }
 
-/* Bytes of a chip's memory for activations. */
-fl_status fl_host_peek(const fl_context *c, uint32_t device, uint64_t offset, void *bytes, uint64_t size) {
+/* Bytes of a chip's memory for activations, or of its on-chip memory. */
+fl_status fl_host_peek(const fl_context *c, uint32_t device, bool on_chip, uint64_t offset, void *bytes, uint64_t size) {
   const fl_device *d = device > 0 && device <= c->plan->chip_count ? &c->chips[device - 1] : NULL;
   if (!d || !d->adapter) return FL_DEVICE_MISSING;
-  if (offset > c->plan->chips[device - 1].arena || size > c->plan->chips[device - 1].arena - offset) return FL_CALL_PORT;
+  uint64_t held = on_chip ? c->plan->machines[device - 1].on_chip_peak : c->plan->chips[device - 1].arena;
+  if (offset > held || size > held - offset) return FL_CALL_PORT;
   fl_status status = d->adapter->sync(d->handle);
-  return status == FL_OK ? d->adapter->copy(d->handle, FL_FROM_DEVICE, d->arena + offset, bytes, size) : status;
+  return status == FL_OK ? d->adapter->copy(d->handle, NULL, FL_FROM_DEVICE, (on_chip ? d->on_chip : d->arena) + offset, bytes, size) : status;
 }
 
 /* ports: inputs, then outputs, each of the size the plan states. */

@@ -1,0 +1,86 @@
+"""How fast a chip is, from its descriptor: the rates that a plan carries and every estimate is made from."""
+
+from __future__ import annotations
+
+from flaot.errors import HcdError
+from flaot.hcd import Hcd
+from flaot.hcd.units import ComputeUnit
+from flaot.plan.program import Machine, Transfers, Unit
+
+NOMINAL_MHZ = 1000.0
+"""Clock of a chip that states none: its cycles are nanoseconds."""
+
+DIMENSIONS = 3
+"""Strided axes of one DMA transfer, unless stated."""
+
+LINK_GB_PER_S = 4.0
+"""Bandwidth between host and chip, unless stated."""
+
+LINK_SETUP_NS = 1000.0
+"""Nanoseconds to start a transfer between host and chip, unless stated."""
+
+
+def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None) -> Machine:
+    """The machine a descriptor states. ``pool`` limits the bytes of on-chip memory, ``depth`` the commands a queue holds.
+
+    Raises HcdError for a descriptor without memories.
+    """
+    full = hcd.full
+    if full.memory is None or full.memory.on_chip_cache is None or full.memory.off_chip_memory is None:
+        raise HcdError("no on_chip_cache and off_chip_memory; a chip needs both", origin=hcd.origin("memory"))
+    chip, off, dma, host = full.memory.on_chip_cache, full.memory.off_chip_memory, full.dma, full.host
+    mhz = full.clock_mhz or NOMINAL_MHZ
+    size = chip.size_kb * 1024
+    channels = (dma.channels if dma is not None else None) or 1
+    rate = off.bandwidth_gb_per_s if dma is None or dma.gb_per_s is None else min(off.bandwidth_gb_per_s, dma.gb_per_s)
+    link = (host.link_gb_per_s if host is not None else None) or min(LINK_GB_PER_S, off.bandwidth_gb_per_s)
+    link_setup = host.link_setup_cycles if host is not None else None
+    return Machine(
+        clock_khz=max(1, round(mhz * 1000)),
+        units=tuple(_unit(hcd, name, unit, mhz) for name, unit in full.compute_units.items() if unit.enabled is not False),
+        on_chip=size if pool is None else min(size, pool),
+        on_chip_rate=per_kilocycle(chip.bandwidth_gb_per_s * 1e9, mhz),
+        off_chip_rate=per_kilocycle(rate * 1e9, mhz),
+        channels=channels,
+        depth=depth if depth is not None else (dma.max_outstanding if dma is not None else None) or 0,
+        setup_cycles=(dma.setup_cycles if dma is not None else None) or 0,
+        latency_cycles=_latency(hcd),
+        transfer=Transfers[(host.transfers if host is not None else None) or "synchronous"],
+        link_setup_cycles=link_setup if link_setup is not None else round(LINK_SETUP_NS * mhz / 1000),
+        link_rate=per_kilocycle(link * 1e9, mhz),
+        dimensions=(dma.dimensions if dma is not None else None) or DIMENSIONS,
+    )
+
+
+def per_kilocycle(per_second: float, mhz: float) -> int:
+    """A rate per second as a whole number per 1000 cycles, at least 1."""
+    return max(1, round(per_second / (mhz * 1e6) * 1000))
+
+
+def peak(hcd: Hcd, unit: ComputeUnit) -> float:
+    """Operations per second of all units of a kind: as stated, by their multiply-accumulates per cycle, or those of the fastest unit."""
+    known = _stated(hcd, unit)
+    if known is not None:
+        return known
+    return max((p for u in hcd.full.compute_units.values() if (p := _stated(hcd, u)) is not None), default=1e9)
+
+
+def _stated(hcd: Hcd, unit: ComputeUnit) -> float | None:
+    if unit.peak is not None:
+        return unit.peak
+    if unit.arithmetic:
+        mhz = unit.clock_mhz or hcd.full.clock_mhz or NOMINAL_MHZ
+        return 2e6 * max(a.macs_per_cycle for a in unit.arithmetic) * (unit.count or 1) * mhz
+    return None
+
+
+def _unit(hcd: Hcd, name: str, unit: ComputeUnit, mhz: float) -> Unit:
+    launch = round((unit.launch_cycles or 0) * mhz / (unit.clock_mhz or mhz))
+    return Unit(name, unit.count or 1, launch, per_kilocycle(peak(hcd, unit), mhz), unit.concurrency or 0)
+
+
+def _latency(hcd: Hcd) -> int:
+    """Cycles until the first byte of main memory arrives: that of the slowest dram or flash region."""
+    assert hcd.full.memory is not None
+    regions = hcd.full.memory.regions or ()
+    return max((r.latency_cycles or 0 for r in regions if r.kind in ("dram", "flash")), default=0)
