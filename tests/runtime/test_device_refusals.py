@@ -104,7 +104,8 @@ def test_alignment_is_a_power_of_two_within_the_plan_s(alignment: int) -> None:
 
 
 @pytest.mark.parametrize(("step", "name", "value", "status"), [
-    (0, "opcode", 3, STEPS), (0, "opcode", 2, ADDRESS), (0, "opcode", 0, KERNEL), (0, "device", 0, STEPS), (0, "device", 2, STEPS), (0, "kernel", 1, STEPS),
+    (0, "opcode", 3, STEPS), (0, "opcode", 2, ADDRESS),
+    (0, "opcode", 0, KERNEL), (0, "device", 0, STEPS), (0, "device", 2, STEPS), (0, "kernel", 1, STEPS),
     (0, "flags", 1, STEPS), (0, "scratch_size", 64, STEPS), (0, "params_size", 4, STEPS), (0, "in_count", 0, STEPS),
     (1, "device", 0, STEPS), (1, "opcode", 1, STEPS), (1, "scratch_offset", 64, STEPS), (1, "scratch_size", 0, PARAMS),
     (1, "kernel", 7, KERNEL),

@@ -12,7 +12,8 @@ from tests.plan.programs import plan_of, seal, softmax_of_constant
 
 SIZE, MAGIC, ENDIAN, VERSION, ABI, DIGEST, SECTIONS, TENSORS, STEPS, KERNEL, PARAMS, PORTS, STRING, ARENA, RESERVED = range(0x100, 0x10F)
 ISA = 0x200
-WRITTEN = sorted(set(Section) - {Section.frozen, Section.chips, Section.launches, Section.machines, Section.units, Section.commands, Section.waits, Section.decisions})
+OF_CHIPS = {Section.chips, Section.launches, Section.machines, Section.units, Section.commands, Section.waits}
+WRITTEN = sorted(set(Section) - OF_CHIPS - {Section.frozen, Section.decisions})
 SPAN = {s: i for i, s in enumerate(WRITTEN)}
 
 
