@@ -18,7 +18,7 @@ COMMANDS = {
     "ops": "Show how chips run every operator.",
     "inspect": "Show what a plan holds, without its model.",
     "explain": "Tell which rules fired on a model, which nearly did, and why not.",
-    "hcd": "List, show and validate hardware descriptors.",
+    "hcd": "List, show, validate and measure hardware descriptors.",
     "completion": "Say how to switch on tab completion.",
     "version": "Print the version.",
 }

@@ -1,10 +1,11 @@
-"""``flaot hcd``: list, show, compare, validate and start hardware descriptors."""
+"""``flaot hcd``: list, show, compare, validate, measure and start hardware descriptors."""
 
 from __future__ import annotations
 
 import click
 
 from flaot.cli import console
+from flaot.cli.measure import measure
 from flaot.cli.options import CHIP, json_option
 from flaot.hcd import bundled, load_hcd
 from flaot.hcd.diff import differences
@@ -18,12 +19,16 @@ Examples:
   flaot hcd show host
   flaot hcd new > my_chip.hcd
   flaot hcd validate my_chip.hcd
-  flaot hcd diff npu_v2 npu_v3"""
+  flaot hcd diff npu_v2 npu_v3
+  flaot hcd measure --device host"""
 
 
 @click.group("hcd", epilog=EPILOG)
 def command() -> None:
-    """List, show, compare, validate and start hardware descriptors (HCD)."""
+    """List, show, compare, validate, measure and start hardware descriptors (HCD)."""
+
+
+command.add_command(measure)
 
 
 @command.command("list", epilog="Example:  flaot hcd list")
