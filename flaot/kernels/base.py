@@ -21,7 +21,7 @@ import numpy as np
 from flaot.ir.graph import Node, Value
 from flaot.ir.op import Op
 from flaot.ir.types import DType, Rounding
-from flaot.kernels.tiling import Cut, uncut
+from flaot.kernels.tiling import Cut, declared, uncut
 from flaot.plan.program import Step, View
 
 VARIANTS = ("generic", "avx2", "avx512")
@@ -55,8 +55,14 @@ class Kernel:
     from 0. Other kernels may use them too."""
     cuts: Callable[[Step], Sequence[Cut]] = field(default=uncut, compare=False)
     """How a call may be cut into parts."""
+    room: Callable[[Step], int] = field(default=declared, compare=False)
+    """Bytes of scratch a call takes however its operands lie."""
     moves: bool = False
     """Whether it only moves elements, so that a chip's DMA engine can do it too."""
+    transposed: bool = False
+    """Whether it reads matrices with their last two axes in either order."""
+    updates: bool = False
+    """Whether its outputs hold elements before the call that it keeps or combines with others."""
 
     def __post_init__(self) -> None:
         if self.name in KERNELS:
@@ -75,7 +81,6 @@ class Kernel:
                 raise TypeError(f"{self.name}.{p.name} has {p.count} entries, got {len(items)}")
             out += struct.pack(f"<{len(items)}{_CODES[p.kind]}", *items)
         return out
-
 
     def unpack(self, record: bytes) -> dict[str, Any]:
         """The fields of a parameter record: numbers, and tuples where ``count`` is not 1."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from flaot.plan.program import Step
+from flaot.plan.program import Step, View
 
 if TYPE_CHECKING:
     from flaot.kernels.base import Kernel
@@ -19,19 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reach:
-    """What part [a, b) of a cut needs of one axis of an operand: ``[a * stride - before, (b - 1) * stride - before + extent)``, clipped to
-    the axis. The result's own axis has the default reach; a window has its stride, begin pad and dilated extent; a group of n channels
-    stride n and extent n."""
+    """What part [a, b) of a cut needs of one axis of an operand: positions ``[a * stride - before, (b - 1) * stride - before + extent)``,
+    ``per`` of them to an element, clipped to the axis. The result's own axis has the default reach; a window has its stride, begin pad
+    and dilated extent; a group of n channels stride n and extent n; a transposed convolution ``per`` its stride."""
 
     axis: int
     stride: int = 1
     before: int = 0
     extent: int = 1
+    per: int = 1
 
     def span(self, a: int, b: int, size: int) -> tuple[int, int]:
         """First and one-past-last index on an axis of ``size``; empty when a window lies in the padding altogether."""
-        low = min(max(a * self.stride - self.before, 0), size)
-        return low, max(min((b - 1) * self.stride - self.before + self.extent, size), low)
+        low = min(max(self.at(a) // self.per, 0), size)
+        return low, max(min(-(-(self.at(b - 1) + self.extent) // self.per), size), low)
+
+    def at(self, a: int) -> int:
+        """The first position that a part beginning at ``a`` needs; padding is negative."""
+        return a * self.stride - self.before
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Patch:
     """A parameter that differs from part to part: entry ``index`` of ``field`` becomes
 
     - ``before``: how far the part's window begins before what there is of operand ``operand`` (the pad at its begin),
+    - ``after``: its own value and what the part leaves out of operand ``operand`` behind its window (the pad at its end),
+    - ``shift``: its own value and the positions between the first element the part takes of operand ``operand`` and its first result,
     - ``length``: b - a,
     - ``start``: its own value + a.
     """
@@ -75,24 +82,44 @@ def uncut(step: Step) -> Sequence[Cut]:
     return ()
 
 
+def declared(step: Step) -> int:
+    """The scratch of a kernel that needs no more for parts than for the whole."""
+    return step.scratch
+
+
 def part_of(step: Step, kernel: Kernel, parts: Sequence[Part]) -> Step:
-    """The call that computes these parts, of different cuts, of a step: its views cut down, its parameters patched."""
-    views = list((*step.inputs, *step.outputs))
+    """The call that computes these parts, of different cuts, of a step: its views cut down, its parameters patched, its scratch enough
+    for operands that lie anyhow."""
+    whole = (*step.inputs, *step.outputs)
+    views = list(whole)
     values = kernel.unpack(step.params)
     for part in parts:
         for patch in part.cut.patches:
-            values[patch.field] = _patched(values[patch.field], patch, part)
+            values[patch.field] = _patched(values[patch.field], patch, part, whole)
         for operand, reach in part.cut.reaches.items():
             low, high = reach.span(part.begin, part.end, views[operand].dims[reach.axis])
             views[operand] = views[operand].slice(reach.axis, low, high - low)
     count = len(step.inputs)
-    return replace(step, inputs=tuple(views[:count]), outputs=tuple(views[count:]), params=kernel.pack(**values))
+    cut = replace(step, inputs=tuple(views[:count]), outputs=tuple(views[count:]), params=kernel.pack(**values))
+    return replace(cut, scratch=kernel.room(cut))
 
 
-def _patched(value: Any, patch: Patch, part: Part) -> Any:
+def _patched(value: Any, patch: Patch, part: Part, views: Sequence[View]) -> Any:
     if isinstance(value, tuple):
-        return tuple(_patched(v, patch, part) if i == patch.index else v for i, v in enumerate(value))
-    if patch.kind == "before":
-        reach = part.cut.reaches[patch.operand]
-        return max(reach.before - part.begin * reach.stride, 0)
-    return part.end - part.begin if patch.kind == "length" else value + part.begin
+        return tuple(_patched(v, patch, part, views) if i == patch.index else v for i, v in enumerate(value))
+    match patch.kind:
+        case "length":
+            return part.end - part.begin
+        case "start":
+            return value + part.begin
+    reach = part.cut.reaches[patch.operand]
+    size, at = views[patch.operand].dims[reach.axis], reach.at(part.begin)
+    low, high = reach.span(part.begin, part.end, size)
+    match patch.kind:
+        case "before":
+            return max(-at, 0)
+        case "after":
+            return value + size - high - max(at - low, 0)
+        case "shift":
+            return value + part.begin * reach.stride - low * reach.per
+    raise ValueError(patch.kind)

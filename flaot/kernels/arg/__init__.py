@@ -6,11 +6,12 @@ from flaot.ir.graph import Node
 from flaot.ir.ops.arg import ArgMin, TopK, _Arg
 from flaot.ir.types import DType
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param
+from flaot.kernels.common.cuts import one_axis
 from flaot.kernels.reduce import keepdims
 
 DTYPES = (DType.float32, DType.float64, DType.int32, DType.int64, DType.int8, DType.uint8)
-ARG = Kernel("arg", params=(Param("axis"), Param("min"), Param("last")))
-TOPK = Kernel("topk", params=(Param("axis"), Param("smallest")))
+ARG = Kernel("arg", params=(Param("axis"), Param("min"), Param("last")), cuts=one_axis)
+TOPK = Kernel("topk", params=(Param("axis"), Param("smallest")), cuts=one_axis)
 
 
 def refuse(node: Node) -> str | None:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.conv import Act, Conv
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, float32_only
 from flaot.kernels.common.axes import three
+from flaot.kernels.common.cuts import convolution, record
 from flaot.kernels.conv.parts import EPILOGUE, RATE, epilogue
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step
+
+
+def cuts(step: Step) -> Sequence[Cut]:
+    p, count = record(step), len(step.inputs)
+    images = [2 + p["bias"]] if p["residual"] else []
+    vectors = [*([2] if p["bias"] else []), *([count - 1] if p["act"] == Act.prelu else [])]
+    return convolution(step, vectors, [*images, count])
+
 
 CONV = Kernel(
     "conv_f32",
     params=(Param("strides", count=3), Param("pads", count=3), Param("dilations", count=3), Param("group"), Param("bias"), *EPILOGUE),
     variants=PORTABLE,
     enums={"act": Act},
+    cuts=cuts,
 )
 """Inputs x, w, then as flagged bias and residual, then slope when act is prelu. Arrays hold the last n entries for n spatial axes."""
 

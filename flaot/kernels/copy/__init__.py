@@ -15,10 +15,11 @@ from flaot.ir.ops.slice import Slice, Split
 from flaot.ir.ops.transpose import Transpose
 from flaot.ir.types import channels_last
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Storage
+from flaot.kernels.common.cuts import every_axis
 from flaot.kernels.common.strides import collapse
 from flaot.plan.program import Buffer, Space, View
 
-COPY = Kernel("copy", variants=("generic", "avx2"))
+COPY = Kernel("copy", variants=("generic", "avx2"), cuts=every_axis, moves=True)
 PARALLEL = 50_000
 """Elements from which splitting over threads pays."""
 

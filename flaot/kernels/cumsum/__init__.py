@@ -6,8 +6,9 @@ from flaot.ir.graph import Node
 from flaot.ir.ops.cumsum import CumSum
 from flaot.ir.types import DType
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.common.cuts import one_axis
 
-CUMSUM = Kernel("cumsum", params=(Param("axis"), Param("exclusive"), Param("reverse")), variants=PORTABLE)
+CUMSUM = Kernel("cumsum", params=(Param("axis"), Param("exclusive"), Param("reverse")), variants=PORTABLE, cuts=one_axis)
 
 
 class CumSumWay(Implementation):

@@ -6,9 +6,10 @@ from flaot.ir.graph import Node
 from flaot.ir.ops.einsum import Einsum
 from flaot.ir.types import MAX_RANK, DType
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel
+from flaot.kernels.common.cuts import every_axis
 from flaot.plan.program import View
 
-CONTRACT = Kernel("contract", variants=PORTABLE)
+CONTRACT = Kernel("contract", variants=PORTABLE, cuts=every_axis)
 """Inputs over all labels, the output's first; output over its own labels."""
 
 DTYPES = (DType.float32, DType.float64, DType.int32, DType.int64)

@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.gather import Gather, GatherElements, GatherND
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param
-from flaot.plan.program import View
+from flaot.kernels.common.cuts import cut, leads, record, worth
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step, View
 
-GATHER = Kernel("gather")
-GATHER_ND = Kernel("gather_nd")
-GATHER_ELEMENTS = Kernel("gather_elements", params=(Param("axis"),))
+
+def _rows(step: Step) -> Sequence[Cut]:
+    outer, picked, inner = step.outputs[0].dims
+    return worth([cut("outer", outer, {0: 0, 2: 0}), cut("indices", picked, {1: 0, 2: 1}), cut("inner", inner, {0: 2, 2: 2})])
+
+
+def _tuples(step: Step) -> Sequence[Cut]:
+    batch, picked, inner = step.outputs[0].dims
+    last = len(step.inputs[0].dims) - 1
+    return worth([
+        cut("batch", batch, {0: 0, 1: 0, 2: 0}),
+        *([cut("indices", picked, {1: 1, 2: 1})] if leads(step.inputs[1], 1) else []),
+        cut("inner", inner, {0: last, 2: 2}),
+    ])
+
+
+def _elements(step: Step) -> Sequence[Cut]:
+    """Only axes along which parts of the indices are dense, as the kernel takes them."""
+    axis, (_, indices) = record(step)["axis"], step.inputs
+    axes = [a for a in range(len(indices.dims)) if leads(indices, a)]
+    return worth(cut(f"axis {a}", indices.dims[a], {1: a, 2: a} if a == axis else {0: a, 1: a, 2: a}) for a in axes)
+
+
+GATHER = Kernel("gather", cuts=_rows, moves=True)
+GATHER_ND = Kernel("gather_nd", cuts=_tuples, moves=True)
+GATHER_ELEMENTS = Kernel("gather_elements", params=(Param("axis"),), cuts=_elements, moves=True)
 PARALLEL = 50_000
 """Elements from which splitting over threads pays."""
 

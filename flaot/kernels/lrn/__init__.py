@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flaot.ir.graph import Node
 from flaot.ir.ops.lrn import LRN
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
+from flaot.kernels.common.cuts import shared
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step
+
+
+def cuts(step: Step) -> Sequence[Cut]:
+    """Not along channels: a call writes every channel it reads."""
+    return shared(step, (1,))
+
 
 LRN_F32 = Kernel(
-    "lrn_f32", params=(Param("size"), Param("alpha", "f32"), Param("beta", "f32"), Param("bias", "f32")), variants=PORTABLE
+    "lrn_f32", params=(Param("size"), Param("alpha", "f32"), Param("beta", "f32"), Param("bias", "f32")), variants=PORTABLE,
+    cuts=cuts,
 )
 
 

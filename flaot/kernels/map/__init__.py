@@ -9,18 +9,30 @@ from dataclasses import dataclass, field
 from flaot.ir.graph import Node
 from flaot.ir.op import Op
 from flaot.ir.ops.elementwise import _Elementwise
-from flaot.ir.ops.fused_map import FusedMap, Step
+from flaot.ir.ops.fused_map import FusedMap
+from flaot.ir.ops.fused_map import Step as MapStep
 from flaot.ir.types import DType, TensorType
 from flaot.kernels.base import Builder, Implementation, Kernel, Param, Storage
+from flaot.kernels.common.cuts import every_axis, record
 from flaot.kernels.common.strides import collapse
 from flaot.kernels.map.codes import Code, Form
-from flaot.plan.program import View
+from flaot.plan.program import Step, View
+
+
+def room(step: Step) -> int:
+    """The registers, and a run of each operand that is not dense; any may come to lie so."""
+    p = record(step)
+    sizes = [p["width"]] * p["registers"] + [v.dtype.size for v in (*step.inputs, *step.outputs)]
+    return sum(-(-p["chunk"] * s // 64) * 64 for s in sizes)
+
 
 MAP = Kernel(
     "map",
     params=(Param("chunk"), Param("registers"), Param("width"), Param("code", "u32", 0)),
     variants=("generic", "avx2", "avx512"),
     enums={"map": Code},
+    cuts=every_axis,
+    room=room,
 )
 """``code`` is 8 words per instruction: code, types, destination, three sources, two arguments; see map.h."""
 
@@ -133,7 +145,7 @@ class _MapWay(Implementation):
         out = node.outputs[0].type
         return tuple(i for i, v in enumerate(node.inputs) if v is not None and v.type == out)
 
-    def steps(self, op: Op, inputs: int) -> tuple[Step, ...]:
+    def steps(self, op: Op, inputs: int) -> tuple[MapStep, ...]:
         raise NotImplementedError
 
     def lower(self, node: Node, b: Builder) -> None:
@@ -153,7 +165,7 @@ class MapWay(_MapWay):
 
     op = _Elementwise
 
-    def steps(self, op: Op, inputs: int) -> tuple[Step, ...]:
+    def steps(self, op: Op, inputs: int) -> tuple[MapStep, ...]:
         assert isinstance(op, _Elementwise)
         return ((op, tuple(range(inputs))),)
 
@@ -161,6 +173,6 @@ class MapWay(_MapWay):
 class FusedMapWay(_MapWay):
     op = FusedMap
 
-    def steps(self, op: Op, inputs: int) -> tuple[Step, ...]:
+    def steps(self, op: Op, inputs: int) -> tuple[MapStep, ...]:
         assert isinstance(op, FusedMap)
         return op.steps

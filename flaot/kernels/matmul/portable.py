@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flaot.ir.graph import Node
@@ -9,12 +10,29 @@ from flaot.ir.ops.conv import Act
 from flaot.ir.ops.matmul import FusedMatMul, Gemm, _Product
 from flaot.ir.types import DType
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param
-from flaot.plan.program import View
+from flaot.kernels.common.cuts import cut, worth
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step, View
+
+
+def cuts(step: Step) -> Sequence[Cut]:
+    """Batches, rows, then columns; not the axis that is summed over."""
+    y, count = step.outputs[0], len(step.inputs)
+    rows, columns, likes = len(y.dims) - 2, len(y.dims) - 1, range(2, count + 1)
+    batches = [cut(f"batch {a}", y.dims[a], dict.fromkeys(range(count + 1), a)) for a in range(rows)]
+    return worth([
+        *batches,
+        cut("rows", y.dims[rows], {0: rows, **dict.fromkeys(likes, rows)}),
+        cut("columns", y.dims[columns], {1: columns, **dict.fromkeys(likes, columns)}, multiple=16),
+    ])
+
 
 MATMUL = Kernel(
     "matmul",
     params=(Param("alpha", "f32"), Param("beta", "f32"), Param("act"), Param("act_alpha", "f32"), Param("act_beta", "f32")),
     variants=PORTABLE,
+    cuts=cuts,
+    transposed=True,
 )
 DTYPES = (DType.float32, DType.float64, DType.int32, DType.int64, DType.uint32, DType.uint64)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.norm import (
@@ -15,7 +16,9 @@ from flaot.ir.ops.norm import (
     _Norm,
 )
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
-from flaot.plan.program import View
+from flaot.kernels.common.cuts import record, shared
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step, View
 
 
 class Mode(enum.IntEnum):
@@ -30,9 +33,14 @@ class Mode(enum.IntEnum):
     lp2 = 4
 
 
+def cuts(step: Step) -> Sequence[Cut]:
+    axes = record(step)["axes"]
+    return shared(step, [a for a in range(len(step.outputs[0].dims)) if axes >> a & 1])
+
+
 NORM = Kernel(
     "norm_f32", params=(Param("axes", "u32"), Param("mode"), Param("has"), Param("epsilon", "f32")),
-    variants=(*PORTABLE, "avx2", "avx512"), enums={"norm": Mode},
+    variants=(*PORTABLE, "avx2", "avx512"), enums={"norm": Mode}, cuts=cuts,
 )
 """``axes`` is a bit set; ``has`` flags scale (1) and bias (2)."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from flaot.ir.graph import Node
@@ -12,6 +13,9 @@ from flaot.ir.ops.pool import AveragePool, LpPool, MaxPool, _Pool
 from flaot.ir.types import DType
 from flaot.kernels.base import PORTABLE, VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.common.axes import three
+from flaot.kernels.common.cuts import cut, record, windows, worth
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step
 
 
 class Mode(enum.IntEnum):
@@ -22,12 +26,26 @@ class Mode(enum.IntEnum):
     norm = 2
 
 
+def cuts(step: Step) -> Sequence[Cut]:
+    p, y = record(step), step.outputs[0]
+    return worth([
+        cut("batch", y.dims[0], {0: 0, 1: 0}),
+        cut("channels", y.dims[1], {0: 1, 1: 1}),
+        *windows(step, [1], p["window"], p["stride"], p["dilation"], p["begin"], "begin", "end"),
+    ])
+
+
+def cuts_of_max(step: Step) -> Sequence[Cut]:
+    """Indices count elements of the whole input, which parts do not know."""
+    return cuts(step) if len(step.outputs) == 1 else ()
+
+
 _WINDOW = tuple(Param(name, count=3) for name in ("window", "stride", "dilation", "begin", "end"))
 POOL = Kernel(
     "pool_f32", params=(Param("mode"), Param("include"), Param("p"), *_WINDOW), variants=(*PORTABLE, "avx2", "avx512"),
-    enums={"pool": Mode},
+    enums={"pool": Mode}, cuts=cuts,
 )
-MAXPOOL = Kernel("maxpool", params=(Param("column_major"), *_WINDOW), variants=VARIANTS)
+MAXPOOL = Kernel("maxpool", params=(Param("column_major"), *_WINDOW), variants=VARIANTS, cuts=cuts_of_max)
 
 
 def _window(op: _Pool) -> dict[str, Any]:

@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.integer import ConvInteger, QLinearConv, QLinearMatMul, _Conv, _Product
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
 from flaot.kernels.common.axes import three
+from flaot.kernels.common.cuts import convolution, cut, worth
 from flaot.kernels.qlinear import gemm
-from flaot.plan.program import View
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step, View
 
-MATMUL = Kernel("matmul_s8")
+
+def _product_cuts(step: Step) -> Sequence[Cut]:
+    y, result = step.outputs[0], len(step.inputs)
+    rows, columns = len(y.dims) - 2, len(y.dims) - 1
+    of_rows, of_columns = [o for o in (2, 4, 6, 7) if o < result], [o for o in (3, 5) if o < result]
+    batches = [cut(f"batch {a}", y.dims[a], dict.fromkeys(range(result + 1), a)) for a in range(rows)]
+    return worth([
+        *batches,
+        cut("rows", y.dims[rows], dict.fromkeys((0, *of_rows, result), rows)),
+        cut("columns", y.dims[columns], {1: columns, **dict.fromkeys(of_columns, rows), result: columns}),
+    ])
+
+
+def _conv_cuts(step: Step) -> Sequence[Cut]:
+    result = len(step.inputs)
+    return convolution(step, [o for o in (3, 5, 8) if o < result], [result])
+
+
+MATMUL = Kernel("matmul_s8", cuts=_product_cuts, transposed=True)
 """Inputs a [.., M, K], b [.., K, N], zeros of a [.., M] and b [.., N], then for 8-bit results scales [.., M] and [.., N] and the result's
 scale and zero [.., M]. All batch dims are those of the output."""
 
 CONV = Kernel(
-    "conv_s8", params=(Param("strides", count=3), Param("pads", count=3), Param("dilations", count=3), Param("group"), Param("bias"))
+    "conv_s8", params=(Param("strides", count=3), Param("pads", count=3), Param("dilations", count=3), Param("group"), Param("bias")),
+    cuts=_conv_cuts,
 )
 """Inputs x, w, zeros of x [] and w [M], then for 8-bit results scales of x [] and w [M], scale and zero of the result [], and bias [M]."""
 

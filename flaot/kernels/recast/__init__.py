@@ -9,10 +9,11 @@ from flaot.ir.ops.cast import Cast
 from flaot.ir.ops.transfer import Recast
 from flaot.ir.types import DType, Rounding
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.common.cuts import every_axis
 from flaot.kernels.common.strides import collapse
 from flaot.plan.program import View
 
-RECAST = Kernel("recast", params=(Param("rounding"), Param("flush")), enums={"rounding": Rounding})
+RECAST = Kernel("recast", params=(Param("rounding"), Param("flush")), enums={"rounding": Rounding}, cuts=every_axis, moves=True)
 """``flush`` is 1 where results below the smallest normal number become zero."""
 FLOATS = (DType.float16, DType.bfloat16, DType.float32)
 PARALLEL = 50_000

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flaot.ir.graph import Node
 from flaot.ir.ops.recurrent import ACTIVATIONS, GRU, LSTM, RNN, _Recurrent
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, float32_only
-from flaot.plan.program import View
+from flaot.kernels.common.cuts import cut, record, worth
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step, View
+
+
+def cuts(step: Step) -> Sequence[Cut]:
+    """Sequences. Steps depend on one another, and units on all units of the step before."""
+    given = [i for i in range(5) if record(step)["has"] >> i & 1]
+    optional = {3 + at: _BATCH_AXIS[i] for at, i in enumerate(given) if i in _BATCH_AXIS}
+    y = len(step.inputs)
+    return worth([cut("batch", step.inputs[0].dims[1], {0: 1, **optional, y: 2, **dict.fromkeys(range(y + 1, y + len(step.outputs)), 1)})])
+
+
+_BATCH_AXIS = {1: 0, 2: 1, 3: 1}
+"""Of lengths, initial h and initial c, by their bits in ``has``."""
 
 RECURRENT = Kernel(
     "recurrent",
@@ -14,6 +30,7 @@ RECURRENT = Kernel(
         Param("act", count=6), Param("alpha", "f32", 6), Param("beta", "f32", 6),
     ),
     variants=PORTABLE,
+    cuts=cuts,
 )
 """``has`` flags the optional operands, lowest bit B; ``flag`` is input_forget or linear_before_reset."""
 

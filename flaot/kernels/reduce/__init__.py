@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flaot.ir.graph import Node
 from flaot.ir.ops.reduce import KINDS, ReduceLogSumExp, ReduceMax, ReduceMin, _Reduce
 from flaot.ir.types import DType
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage
-from flaot.plan.program import View
+from flaot.kernels.common.cuts import shared
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step, View
 
-REDUCE = Kernel("reduce", params=(Param("kind"),), variants=(*PORTABLE, "avx2", "avx512"))
+
+def cuts(step: Step) -> Sequence[Cut]:
+    x, y = step.inputs[0], step.outputs[0]
+    return shared(step, [a for a, d in enumerate(y.dims) if d != x.dims[a]])
+
+
+REDUCE = Kernel("reduce", params=(Param("kind"),), variants=(*PORTABLE, "avx2", "avx512"), cuts=cuts)
 DTYPES = (DType.float32, DType.float64, DType.int32, DType.int64, DType.uint32, DType.uint64, DType.int8, DType.uint8)
 
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flaot.ir.graph import Node
 from flaot.ir.ops.roi_align import RoiAlign
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
+from flaot.kernels.common.cuts import cut, worth
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step
 
-ROI_ALIGN = Kernel("roi_align_f32", params=(Param("sampling"), Param("scale", "f32"), Param("half_pixel"), Param("maximum")))
+
+def cuts(step: Step) -> Sequence[Cut]:
+    regions, channels = step.outputs[0].dims[:2]
+    return worth([cut("channels", channels, {0: 1, 3: 1}), cut("regions", regions, {1: 0, 2: 0, 3: 0})])
+
+
+ROI_ALIGN = Kernel(
+    "roi_align_f32", params=(Param("sampling"), Param("scale", "f32"), Param("half_pixel"), Param("maximum")), cuts=cuts
+)
 
 
 class RoiAlignWay(Implementation):

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from flaot.ir.graph import Node
 from flaot.ir.ops.scatter import Reduction, ScatterElements, ScatterND
 from flaot.ir.types import DType
 from flaot.kernels.base import Builder, CpuChip, Implementation, Kernel, Param
+from flaot.kernels.common.cuts import cut, leads, record, worth
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step
 
-SCATTER_ND = Kernel("scatter_nd", params=(Param("reduction"),))
-SCATTER_ELEMENTS = Kernel("scatter_elements", params=(Param("axis"), Param("reduction")))
+
+def cuts(step: Step) -> Sequence[Cut]:
+    """The axes but the one scattered along where parts of indices and updates are dense. Of the result only the elements that updates
+    may meet."""
+    indices, axis = step.inputs[0], record(step)["axis"]
+    axes = [a for a in range(len(indices.dims)) if a != axis and leads(indices, a)]
+    return worth(cut(f"axis {a}", indices.dims[a], {0: a, 1: a, 2: a}) for a in axes)
+
+
+SCATTER_ND = Kernel("scatter_nd", params=(Param("reduction"),), updates=True)
+SCATTER_ELEMENTS = Kernel("scatter_elements", params=(Param("axis"), Param("reduction")), cuts=cuts, updates=True)
 
 
 class _Way(Implementation):

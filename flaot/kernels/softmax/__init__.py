@@ -5,8 +5,9 @@ from __future__ import annotations
 from flaot.ir.graph import Node
 from flaot.ir.ops.softmax import LogSoftmax, Softmax, _Normaliser
 from flaot.kernels.base import PORTABLE, Builder, CpuChip, Implementation, Kernel, Param, Storage, float32_only
+from flaot.kernels.common.cuts import one_axis
 
-SOFTMAX = Kernel("softmax_f32", params=(Param("axis"), Param("log")), variants=(*PORTABLE, "avx2", "avx512"))
+SOFTMAX = Kernel("softmax_f32", params=(Param("axis"), Param("log")), variants=(*PORTABLE, "avx2", "avx512"), cuts=one_axis)
 
 
 class SoftmaxWay(Implementation):

@@ -96,13 +96,6 @@ static bool in_chip(const fl_plan *plan, uint32_t device, const fl_tensor *t) {
   return t->window <= base && (base - t->window) % alignment == 0;
 }
 
-static bool moves_bytes(const fl_kernel *k) {
-  static const char copy[] = "copy.";
-  for (unsigned i = 0; copy[i]; i++)
-    if (k->name[i] != copy[i]) return false;
-  return true;
-}
-
 fl_status fl_verify_launch(fl_plan *plan, const fl_plan_step *s, const fl_tensor *const *t) {
   fl_tensor wide[FL_MAX_OPERANDS];
   const fl_tensor *seen[FL_MAX_OPERANDS] = {0};
@@ -112,7 +105,7 @@ fl_status fl_verify_launch(fl_plan *plan, const fl_plan_step *s, const fl_tensor
   if (s->flags != 0 || s->scratch_offset != 0 || s->scratch_size > UINT32_MAX) return FL_PLAN_STEP;
   for (uint32_t i = 0; i < (uint32_t)s->in_count + s->out_count; i++) {
     plan->operand = i;
-    if (!in_chip(plan, s->device, t[i]) || (t[i]->window != 0 && !moves_bytes(k))) return FL_PLAN_ADDRESS;
+    if (!in_chip(plan, s->device, t[i]) || (t[i]->window != 0 && !(k->traits & FL_KERNEL_MOVES))) return FL_PLAN_ADDRESS;
     wide[i] = fl_widened(t[i]), seen[i] = &wide[i];
   }
   fl_call c = {seen, null, s->in_count, s->out_count, plan->params + s->params, s->params_size, NULL, (size_t)s->scratch_size, 0, 1};

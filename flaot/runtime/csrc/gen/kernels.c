@@ -111,164 +111,164 @@ fl_status fl_softmax_f32_half(const fl_call *c);
 fl_status fl_topk_generic(const fl_call *c);
 
 const fl_kernel fl_kernels[] = {
-  {0x01d2ff1eu, 0, fl_topk_check, fl_topk_generic, "topk.generic"},
+  {0x01d2ff1eu, 0, 0, fl_topk_check, fl_topk_generic, "topk.generic"},
 #ifdef FLAOT_AVX512
-  {0x066c0745u, FL_ISA_AVX512, fl_conv_gemm_s8_check, fl_conv_gemm_s8_avx512, "conv_gemm_s8.avx512"},
+  {0x066c0745u, FL_ISA_AVX512, 0, fl_conv_gemm_s8_check, fl_conv_gemm_s8_avx512, "conv_gemm_s8.avx512"},
 #endif
-  {0x075ecb78u, 0, fl_scatter_elements_check, fl_scatter_elements_generic, "scatter_elements.generic"},
+  {0x075ecb78u, 0, FL_KERNEL_UPDATES, fl_scatter_elements_check, fl_scatter_elements_generic, "scatter_elements.generic"},
 #ifdef FLAOT_AVX2
-  {0x07aa84bcu, FL_ISA_AVX2, fl_recurrent_steps_check, fl_recurrent_steps_avx2, "recurrent_steps.avx2"},
+  {0x07aa84bcu, FL_ISA_AVX2, 0, fl_recurrent_steps_check, fl_recurrent_steps_avx2, "recurrent_steps.avx2"},
 #endif
-  {0x095a07f7u, 0, fl_resize_nearest_check, fl_resize_nearest_generic, "resize_nearest.generic"},
+  {0x095a07f7u, 0, 0, fl_resize_nearest_check, fl_resize_nearest_generic, "resize_nearest.generic"},
 #ifdef FLAOT_AVX2
-  {0x117930ceu, FL_ISA_AVX2, fl_conv_wino_f32_check, fl_conv_wino_f32_avx2, "conv_wino_f32.avx2"},
-#endif
-#ifdef FLAOT_AVX512
-  {0x13e5cde8u, FL_ISA_AVX512, fl_pool_f32_check, fl_pool_f32_avx512, "pool_f32.avx512"},
-#endif
-#ifdef FLAOT_AVX2
-  {0x1498d18eu, FL_ISA_AVX2, fl_maxpool_check, fl_maxpool_avx2, "maxpool.avx2"},
-#endif
-#ifdef FLAOT_AVX2
-  {0x15311b09u, FL_ISA_AVX2, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx2, "conv_gemm_f32.avx2"},
-#endif
-  {0x22a4fe30u, 0, fl_conv_s8_check, fl_conv_s8_generic, "conv_s8.generic"},
-#ifdef FLAOT_AVX2
-  {0x22bc4b1fu, FL_ISA_AVX2, fl_conv_gemm_s8_check, fl_conv_gemm_s8_avx2, "conv_gemm_s8.avx2"},
-#endif
-  {0x23569b56u, 0, fl_attention_f32_check, fl_attention_f32_generic, "attention_f32.generic"},
-  {0x24461508u, 0, fl_contract_check, fl_contract_generic, "contract.generic"},
-#ifdef FLAOT_AVX512
-  {0x27469f8eu, FL_ISA_AVX512, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},
+  {0x117930ceu, FL_ISA_AVX2, 0, fl_conv_wino_f32_check, fl_conv_wino_f32_avx2, "conv_wino_f32.avx2"},
 #endif
 #ifdef FLAOT_AVX512
-  {0x293daa04u, FL_ISA_AVX512, fl_norm_f32_check, fl_norm_f32_avx512, "norm_f32.avx512"},
+  {0x13e5cde8u, FL_ISA_AVX512, 0, fl_pool_f32_check, fl_pool_f32_avx512, "pool_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX2
-  {0x29d5c096u, FL_ISA_AVX2, fl_reduce_check, fl_reduce_avx2, "reduce.avx2"},
+  {0x1498d18eu, FL_ISA_AVX2, 0, fl_maxpool_check, fl_maxpool_avx2, "maxpool.avx2"},
+#endif
+#ifdef FLAOT_AVX2
+  {0x15311b09u, FL_ISA_AVX2, 0, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx2, "conv_gemm_f32.avx2"},
+#endif
+  {0x22a4fe30u, 0, 0, fl_conv_s8_check, fl_conv_s8_generic, "conv_s8.generic"},
+#ifdef FLAOT_AVX2
+  {0x22bc4b1fu, FL_ISA_AVX2, 0, fl_conv_gemm_s8_check, fl_conv_gemm_s8_avx2, "conv_gemm_s8.avx2"},
+#endif
+  {0x23569b56u, 0, FL_KERNEL_TRANSPOSED, fl_attention_f32_check, fl_attention_f32_generic, "attention_f32.generic"},
+  {0x24461508u, 0, 0, fl_contract_check, fl_contract_generic, "contract.generic"},
+#ifdef FLAOT_AVX512
+  {0x27469f8eu, FL_ISA_AVX512, 0, fl_conv_stem_f32_check, fl_conv_stem_f32_avx512, "conv_stem_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX512
+  {0x293daa04u, FL_ISA_AVX512, 0, fl_norm_f32_check, fl_norm_f32_avx512, "norm_f32.avx512"},
+#endif
+#ifdef FLAOT_AVX2
+  {0x29d5c096u, FL_ISA_AVX2, 0, fl_reduce_check, fl_reduce_avx2, "reduce.avx2"},
 #endif
 #ifdef FLAOT_HALF
-  {0x3358fa22u, 0, fl_conv_f32_check, fl_conv_f32_half, "conv_f32.half"},
+  {0x3358fa22u, 0, 0, fl_conv_f32_check, fl_conv_f32_half, "conv_f32.half"},
 #endif
 #ifdef FLAOT_HALF
-  {0x36a8dc02u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_half, "conv_transpose_f32.half"},
+  {0x36a8dc02u, 0, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_half, "conv_transpose_f32.half"},
 #endif
 #ifdef FLAOT_AVX2
-  {0x3e1638bau, FL_ISA_AVX2, fl_norm_f32_check, fl_norm_f32_avx2, "norm_f32.avx2"},
+  {0x3e1638bau, FL_ISA_AVX2, 0, fl_norm_f32_check, fl_norm_f32_avx2, "norm_f32.avx2"},
 #endif
 #ifdef FLAOT_AVX512
-  {0x45901592u, FL_ISA_AVX512, fl_map_check, fl_map_avx512, "map.avx512"},
+  {0x45901592u, FL_ISA_AVX512, 0, fl_map_check, fl_map_avx512, "map.avx512"},
 #endif
 #ifdef FLAOT_AVX2
-  {0x4686672bu, FL_ISA_AVX2, fl_copy_check, fl_copy_avx2, "copy.avx2"},
+  {0x4686672bu, FL_ISA_AVX2, FL_KERNEL_MOVES, fl_copy_check, fl_copy_avx2, "copy.avx2"},
 #endif
 #ifdef FLAOT_AVX512
-  {0x469e6d4eu, FL_ISA_AVX512, fl_softmax_f32_check, fl_softmax_f32_avx512, "softmax_f32.avx512"},
+  {0x469e6d4eu, FL_ISA_AVX512, 0, fl_softmax_f32_check, fl_softmax_f32_avx512, "softmax_f32.avx512"},
 #endif
 #ifdef FLAOT_HALF
-  {0x4bd67190u, 0, fl_recurrent_check, fl_recurrent_half, "recurrent.half"},
+  {0x4bd67190u, 0, 0, fl_recurrent_check, fl_recurrent_half, "recurrent.half"},
 #endif
 #ifdef FLAOT_AVX2
-  {0x4d2147e3u, FL_ISA_AVX2, fl_resize_nearest_check, fl_resize_nearest_avx2, "resize_nearest.avx2"},
+  {0x4d2147e3u, FL_ISA_AVX2, 0, fl_resize_nearest_check, fl_resize_nearest_avx2, "resize_nearest.avx2"},
 #endif
 #ifdef FLAOT_AVX2
-  {0x5099a4e8u, FL_ISA_AVX2, fl_map_check, fl_map_avx2, "map.avx2"},
+  {0x5099a4e8u, FL_ISA_AVX2, 0, fl_map_check, fl_map_avx2, "map.avx2"},
 #endif
-  {0x516f1fe4u, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
+  {0x516f1fe4u, 0, 0, fl_arg_check, fl_arg_generic, "arg.generic"},
 #ifdef FLAOT_AVX2
-  {0x5309ef74u, FL_ISA_AVX2, fl_resize_f32_check, fl_resize_f32_avx2, "resize_f32.avx2"},
+  {0x5309ef74u, FL_ISA_AVX2, 0, fl_resize_f32_check, fl_resize_f32_avx2, "resize_f32.avx2"},
 #endif
 #ifdef FLAOT_HALF
-  {0x53507838u, 0, fl_attention_f32_check, fl_attention_f32_half, "attention_f32.half"},
+  {0x53507838u, 0, FL_KERNEL_TRANSPOSED, fl_attention_f32_check, fl_attention_f32_half, "attention_f32.half"},
 #endif
-  {0x556ef35eu, 0, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
-  {0x56044e0cu, 0, fl_recast_check, fl_recast_generic, "recast.generic"},
-  {0x568fbd3cu, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
+  {0x556ef35eu, 0, FL_KERNEL_MOVES, fl_gather_nd_check, fl_gather_nd_generic, "gather_nd.generic"},
+  {0x56044e0cu, 0, FL_KERNEL_MOVES, fl_recast_check, fl_recast_generic, "recast.generic"},
+  {0x568fbd3cu, 0, 0, fl_maxpool_check, fl_maxpool_generic, "maxpool.generic"},
 #ifdef FLAOT_AVX2
-  {0x5699687cu, FL_ISA_AVX2, fl_softmax_f32_check, fl_softmax_f32_avx2, "softmax_f32.avx2"},
+  {0x5699687cu, FL_ISA_AVX2, 0, fl_softmax_f32_check, fl_softmax_f32_avx2, "softmax_f32.avx2"},
 #endif
-  {0x5888d7d8u, 0, fl_cumsum_check, fl_cumsum_generic, "cumsum.generic"},
-  {0x58b1d352u, 0, fl_map_check, fl_map_generic, "map.generic"},
-  {0x5f3baf7eu, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
-  {0x6b6d1f00u, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
+  {0x5888d7d8u, 0, 0, fl_cumsum_check, fl_cumsum_generic, "cumsum.generic"},
+  {0x58b1d352u, 0, 0, fl_map_check, fl_map_generic, "map.generic"},
+  {0x5f3baf7eu, 0, 0, fl_resize_f32_check, fl_resize_f32_generic, "resize_f32.generic"},
+  {0x6b6d1f00u, 0, 0, fl_conv_f32_check, fl_conv_f32_generic, "conv_f32.generic"},
 #ifdef FLAOT_AVX512
-  {0x73a9e761u, FL_ISA_AVX512, fl_resize_nearest_check, fl_resize_nearest_avx512, "resize_nearest.avx512"},
+  {0x73a9e761u, FL_ISA_AVX512, 0, fl_resize_nearest_check, fl_resize_nearest_avx512, "resize_nearest.avx512"},
 #endif
-  {0x7419dd74u, 0, fl_pool_f32_check, fl_pool_f32_generic, "pool_f32.generic"},
+  {0x7419dd74u, 0, 0, fl_pool_f32_check, fl_pool_f32_generic, "pool_f32.generic"},
 #ifdef FLAOT_AVX512
-  {0x75c51d8eu, FL_ISA_AVX512, fl_conv_dw_f32_check, fl_conv_dw_f32_avx512, "conv_dw_f32.avx512"},
+  {0x75c51d8eu, FL_ISA_AVX512, 0, fl_conv_dw_f32_check, fl_conv_dw_f32_avx512, "conv_dw_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX512
-  {0x77294affu, FL_ISA_AVX512, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx512, "conv_gemm_f32.avx512"},
-#endif
-#ifdef FLAOT_AVX2
-  {0x773340bcu, FL_ISA_AVX2, fl_conv_stem_f32_check, fl_conv_stem_f32_avx2, "conv_stem_f32.avx2"},
-#endif
-  {0x77d233a6u, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
-  {0x7c115e1au, 0, fl_matmul_check, fl_matmul_generic, "matmul.generic"},
-  {0x7ff82041u, 0, fl_gather_check, fl_gather_generic, "gather.generic"},
-#ifdef FLAOT_AVX2
-  {0x805c3946u, FL_ISA_AVX2, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
+  {0x77294affu, FL_ISA_AVX512, 0, fl_conv_gemm_f32_check, fl_conv_gemm_f32_avx512, "conv_gemm_f32.avx512"},
 #endif
 #ifdef FLAOT_AVX2
-  {0x8749d7a6u, FL_ISA_AVX2, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
+  {0x773340bcu, FL_ISA_AVX2, 0, fl_conv_stem_f32_check, fl_conv_stem_f32_avx2, "conv_stem_f32.avx2"},
 #endif
-  {0x8f9080a7u, 0, fl_grid_sample_f32_check, fl_grid_sample_f32_generic, "grid_sample_f32.generic"},
-  {0x90637af5u, 0, fl_gather_elements_check, fl_gather_elements_generic, "gather_elements.generic"},
-#ifdef FLAOT_AVX512
-  {0x90c822b8u, FL_ISA_AVX512, fl_reduce_check, fl_reduce_avx512, "reduce.avx512"},
-#endif
-#ifdef FLAOT_HALF
-  {0x914fbc44u, 0, fl_matmul_check, fl_matmul_half, "matmul.half"},
-#endif
-  {0x9a8d4ee8u, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
-#ifdef FLAOT_HALF
-  {0x9de1884eu, 0, fl_pool_f32_check, fl_pool_f32_half, "pool_f32.half"},
-#endif
-  {0xad419222u, 0, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
-#ifdef FLAOT_HALF
-  {0xb020ed9au, 0, fl_contract_check, fl_contract_half, "contract.half"},
-#endif
-  {0xb6b85728u, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
-#ifdef FLAOT_HALF
-  {0xc67fcedau, 0, fl_norm_f32_check, fl_norm_f32_half, "norm_f32.half"},
-#endif
-#ifdef FLAOT_AVX512
-  {0xc699838eu, FL_ISA_AVX512, fl_recurrent_steps_check, fl_recurrent_steps_avx512, "recurrent_steps.avx512"},
-#endif
-#ifdef FLAOT_AVX512
-  {0xc6bc0c10u, FL_ISA_AVX512, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
-#endif
-#ifdef FLAOT_HALF
-  {0xc6fafcbeu, 0, fl_reduce_check, fl_reduce_half, "reduce.half"},
-#endif
-#ifdef FLAOT_HALF
-  {0xce949c2au, 0, fl_cumsum_check, fl_cumsum_half, "cumsum.half"},
-#endif
-#ifdef FLAOT_HALF
-  {0xd2ef3c08u, 0, fl_softmax_f32_check, fl_softmax_f32_half, "softmax_f32.half"},
+  {0x77d233a6u, 0, 0, fl_softmax_f32_check, fl_softmax_f32_generic, "softmax_f32.generic"},
+  {0x7c115e1au, 0, FL_KERNEL_TRANSPOSED, fl_matmul_check, fl_matmul_generic, "matmul.generic"},
+  {0x7ff82041u, 0, FL_KERNEL_MOVES, fl_gather_check, fl_gather_generic, "gather.generic"},
+#ifdef FLAOT_AVX2
+  {0x805c3946u, FL_ISA_AVX2, 0, fl_pool_f32_check, fl_pool_f32_avx2, "pool_f32.avx2"},
 #endif
 #ifdef FLAOT_AVX2
-  {0xdb820ebcu, FL_ISA_AVX2, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
+  {0x8749d7a6u, FL_ISA_AVX2, 0, fl_gemm_f32_check, fl_gemm_f32_avx2, "gemm_f32.avx2"},
+#endif
+  {0x8f9080a7u, 0, 0, fl_grid_sample_f32_check, fl_grid_sample_f32_generic, "grid_sample_f32.generic"},
+  {0x90637af5u, 0, FL_KERNEL_MOVES, fl_gather_elements_check, fl_gather_elements_generic, "gather_elements.generic"},
+#ifdef FLAOT_AVX512
+  {0x90c822b8u, FL_ISA_AVX512, 0, fl_reduce_check, fl_reduce_avx512, "reduce.avx512"},
 #endif
 #ifdef FLAOT_HALF
-  {0xe0f53dfau, 0, fl_lrn_f32_check, fl_lrn_f32_half, "lrn_f32.half"},
+  {0x914fbc44u, 0, FL_KERNEL_TRANSPOSED, fl_matmul_check, fl_matmul_half, "matmul.half"},
 #endif
-  {0xe1558dabu, 0, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
+  {0x9a8d4ee8u, 0, 0, fl_lrn_f32_check, fl_lrn_f32_generic, "lrn_f32.generic"},
+#ifdef FLAOT_HALF
+  {0x9de1884eu, 0, 0, fl_pool_f32_check, fl_pool_f32_half, "pool_f32.half"},
+#endif
+  {0xad419222u, 0, FL_KERNEL_TRANSPOSED, fl_matmul_s8_check, fl_matmul_s8_generic, "matmul_s8.generic"},
+#ifdef FLAOT_HALF
+  {0xb020ed9au, 0, 0, fl_contract_check, fl_contract_half, "contract.half"},
+#endif
+  {0xb6b85728u, 0, 0, fl_roi_align_f32_check, fl_roi_align_f32_generic, "roi_align_f32.generic"},
+#ifdef FLAOT_HALF
+  {0xc67fcedau, 0, 0, fl_norm_f32_check, fl_norm_f32_half, "norm_f32.half"},
+#endif
 #ifdef FLAOT_AVX512
-  {0xe2d07ad0u, FL_ISA_AVX512, fl_maxpool_check, fl_maxpool_avx512, "maxpool.avx512"},
+  {0xc699838eu, FL_ISA_AVX512, 0, fl_recurrent_steps_check, fl_recurrent_steps_avx512, "recurrent_steps.avx512"},
 #endif
-  {0xe3576a3fu, 0, fl_copy_check, fl_copy_generic, "copy.generic"},
-  {0xe5d55460u, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
 #ifdef FLAOT_AVX512
-  {0xe633b8c8u, FL_ISA_AVX512, fl_gemm_f32_check, fl_gemm_f32_avx512, "gemm_f32.avx512"},
+  {0xc6bc0c10u, FL_ISA_AVX512, 0, fl_conv_wino_f32_check, fl_conv_wino_f32_avx512, "conv_wino_f32.avx512"},
 #endif
-  {0xe6fbf824u, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
-  {0xeea7053eu, 0, fl_recurrent_check, fl_recurrent_generic, "recurrent.generic"},
+#ifdef FLAOT_HALF
+  {0xc6fafcbeu, 0, 0, fl_reduce_check, fl_reduce_half, "reduce.half"},
+#endif
+#ifdef FLAOT_HALF
+  {0xce949c2au, 0, 0, fl_cumsum_check, fl_cumsum_half, "cumsum.half"},
+#endif
+#ifdef FLAOT_HALF
+  {0xd2ef3c08u, 0, 0, fl_softmax_f32_check, fl_softmax_f32_half, "softmax_f32.half"},
+#endif
+#ifdef FLAOT_AVX2
+  {0xdb820ebcu, FL_ISA_AVX2, 0, fl_conv_dw_f32_check, fl_conv_dw_f32_avx2, "conv_dw_f32.avx2"},
+#endif
+#ifdef FLAOT_HALF
+  {0xe0f53dfau, 0, 0, fl_lrn_f32_check, fl_lrn_f32_half, "lrn_f32.half"},
+#endif
+  {0xe1558dabu, 0, FL_KERNEL_UPDATES, fl_scatter_nd_check, fl_scatter_nd_generic, "scatter_nd.generic"},
 #ifdef FLAOT_AVX512
-  {0xef0761e6u, FL_ISA_AVX512, fl_resize_f32_check, fl_resize_f32_avx512, "resize_f32.avx512"},
+  {0xe2d07ad0u, FL_ISA_AVX512, 0, fl_maxpool_check, fl_maxpool_avx512, "maxpool.avx512"},
 #endif
-  {0xf6f49848u, 0, fl_norm_f32_check, fl_norm_f32_generic, "norm_f32.generic"},
+  {0xe3576a3fu, 0, FL_KERNEL_MOVES, fl_copy_check, fl_copy_generic, "copy.generic"},
+  {0xe5d55460u, 0, 0, fl_conv_transpose_f32_check, fl_conv_transpose_f32_generic, "conv_transpose_f32.generic"},
+#ifdef FLAOT_AVX512
+  {0xe633b8c8u, FL_ISA_AVX512, 0, fl_gemm_f32_check, fl_gemm_f32_avx512, "gemm_f32.avx512"},
+#endif
+  {0xe6fbf824u, 0, 0, fl_reduce_check, fl_reduce_generic, "reduce.generic"},
+  {0xeea7053eu, 0, 0, fl_recurrent_check, fl_recurrent_generic, "recurrent.generic"},
+#ifdef FLAOT_AVX512
+  {0xef0761e6u, FL_ISA_AVX512, 0, fl_resize_f32_check, fl_resize_f32_avx512, "resize_f32.avx512"},
+#endif
+  {0xf6f49848u, 0, 0, fl_norm_f32_check, fl_norm_f32_generic, "norm_f32.generic"},
 };
 
 const size_t fl_kernel_count = sizeof fl_kernels / sizeof fl_kernels[0];

@@ -1,7 +1,6 @@
 #include "npu_sim/csrc/traps.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include "core/kernel_table.h"
 
 static fl_status over(char *message, const fl_launch *l, const char *what, const char *limit, uint32_t found, uint32_t allowed, fl_status trap) {
@@ -17,9 +16,9 @@ static fl_status heads(const fl_chip *chip, const fl_launch *l, char *message) {
   return FL_TRAP_HEADS;
 }
 
-static bool starts(const fl_launch *l, const char *prefix) {
+static uint32_t traits(const fl_launch *l) {
   const fl_kernel *k = fl_find_kernel(l->kernel);
-  return k && strncmp(k->name, prefix, strlen(prefix)) == 0;
+  return k ? k->traits : 0;
 }
 
 /* Whether the axes of a rank 4 tensor, those of size 1 and repeated ones aside, lie in this order, outermost first. */
@@ -35,16 +34,16 @@ static bool in_order(const fl_tensor *t, const uint8_t *order, bool swapped) {
   return true;
 }
 
-/* Products may read matrices transposed; plain copies are how layouts change, and windows are parts of tensors. */
-static bool layout_fits(const fl_chip *chip, const fl_tensor *t, bool product) {
+/* Kernels that only move elements are how layouts change, and windows are parts of tensors. */
+static bool layout_fits(const fl_chip *chip, const fl_tensor *t, bool transposed) {
   for (uint32_t i = 0; i < chip->layout_count; i++)
-    if (in_order(t, chip->layouts[i], false) || (product && in_order(t, chip->layouts[i], true))) return true;
+    if (in_order(t, chip->layouts[i], false) || (transposed && in_order(t, chip->layouts[i], true))) return true;
   return chip->layout_count == 0;
 }
 
 static fl_status operand(const fl_chip *chip, const fl_launch *l, uint32_t i, char *message) {
   const fl_tensor *t = l->t[i];
-  bool table = t->space == FL_CONSTANT && (t->dtype == FL_I32 || t->dtype == FL_I64), moved = starts(l, "copy.");
+  bool table = t->space == FL_CONSTANT && (t->dtype == FL_I32 || t->dtype == FL_I64), moved = traits(l) & FL_KERNEL_MOVES;
   if ((l->address[i] - t->window) % chip->alignment != 0) {
     snprintf(message, FL_MESSAGE, "alignment: operand %u of step %u on unit %s at 0x%" PRIx64 " is not a multiple of %u", i, l->command.step,
              l->unit, l->address[i] - t->window, chip->alignment);
@@ -56,7 +55,7 @@ static fl_status operand(const fl_chip *chip, const fl_launch *l, uint32_t i, ch
              l->unit, t->dtype);
     return FL_TRAP_DTYPE;
   }
-  if (t->rank == 4 && !moved && fl_elements(t) > 0 && !layout_fits(chip, t, starts(l, "matmul") || starts(l, "attention"))) {
+  if (t->rank == 4 && !moved && fl_elements(t) > 0 && !layout_fits(chip, t, traits(l) & FL_KERNEL_TRANSPOSED)) {
     snprintf(message, FL_MESSAGE, "layout: operand %u of step %u on unit %s has strides %d %d %d %d, no layout the chip lists", i, l->command.step,
              l->unit, t->strides[0], t->strides[1], t->strides[2], t->strides[3]);
     return FL_TRAP_LAYOUT;

@@ -48,11 +48,17 @@ typedef fl_status (*fl_kernel_fn)(const fl_call *);
 typedef struct fl_kernel {
   uint32_t id;               /* FNV-1a of "name.variant" */
   uint32_t isa;              /* bit set of FL_ISA_*, what the code needs */
+  uint32_t traits;           /* bit set of FL_KERNEL_* */
   fl_kernel_fn check, run;
   const char *name;          /* "name.variant" */
 } fl_kernel;
 
 enum { FL_ISA_AVX2 = 1, FL_ISA_AVX512 = 2 };
+enum {
+  FL_KERNEL_MOVES = 1,      /* computes nothing: a DMA engine can do it */
+  FL_KERNEL_TRANSPOSED = 2, /* reads matrices with their last two axes in either order */
+  FL_KERNEL_UPDATES = 4     /* outputs hold elements before the call that it keeps or combines with others */
+};
 
 extern const fl_kernel fl_kernels[]; /* sorted by id */
 extern const size_t fl_kernel_count;
