@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,24 @@ from flaot.ir.graph import Node
 from flaot.ir.ops.resize import Resize
 from flaot.ir.types import DType
 from flaot.kernels.base import VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
+from flaot.kernels.common.cuts import record, shared
 from flaot.kernels.resize.tables import Table, table
-from flaot.plan.program import View
+from flaot.kernels.tiling import Cut
+from flaot.plan.program import Step, View
+
+
+def cuts(step: Step) -> Sequence[Cut]:
+    """The axes that are not resized."""
+    p = record(step)
+    return shared(step, (p["rows"], p["columns"]))
+
 
 _AXES = (Param("rows"), Param("columns"), Param("inner"))
 _TABLE = Param("table", count=0)
-BLEND = Kernel("resize_f32", params=(*_AXES, Param("row_taps"), Param("column_taps"), Param("fill", "f32"), _TABLE), variants=VARIANTS)
-NEAREST = Kernel("resize_nearest", params=(*_AXES, Param("fill", count=2), _TABLE), variants=VARIANTS)
+BLEND = Kernel(
+    "resize_f32", params=(*_AXES, Param("row_taps"), Param("column_taps"), Param("fill", "f32"), _TABLE), variants=VARIANTS, cuts=cuts,
+)
+NEAREST = Kernel("resize_nearest", params=(*_AXES, Param("fill", count=2), _TABLE), variants=VARIANTS, cuts=cuts)
 
 
 class ResizeWay(Implementation):
