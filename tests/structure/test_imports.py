@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "plan": {"ir", "errors", "version"},
     "runtime": {"plan", "files", "errors"},
     "measure": {"hcd", "targets", "runtime", "errors"},
+    "scaffold": {"hcd", "files", "errors"},
     "targets": {"hcd", "plan", "ir", "errors"},
 }
 """Part of the package -> the parts it may import besides itself. Parts not listed (cli, pipeline, verify, report) are free."""

@@ -1,0 +1,48 @@
+"""Templates -> files. A template is plain text in which ``@Name@``, ``@name@`` and ``@NAME@`` stand for the name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flaot.errors import FileSystemError, UsageError, printable
+from flaot.files import write_file
+
+TEMPLATES = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Made:
+    """Files that were written, relative to ``folder``, and the sentences saying what to do next."""
+
+    folder: Path
+    files: tuple[str, ...]
+    next: tuple[str, ...]
+
+
+def filled(template: str, names: Mapping[str, str]) -> str:
+    """The text of a template file, such as ``op/ir.py.in``, with the names put in."""
+    return named((TEMPLATES / template).read_text(), names)
+
+
+def named(text: str, names: Mapping[str, str]) -> str:
+    for placeholder, name in names.items():
+        text = text.replace(f"@{placeholder}@", name)
+    return text
+
+
+def make(folder: Path, texts: Mapping[str, str], next: Sequence[str]) -> Made:
+    """Writes ``texts`` by their path below ``folder``. Raises UsageError when one of them is there, FileSystemError when one cannot be
+    written; in both cases before anything is written, as far as that can be known."""
+    taken = [path for path in texts if (folder / path).exists()]
+    if taken:
+        raise UsageError(f"'{printable(folder / taken[0], 200)}' exists already; nothing was written", hint="choose another name")
+    for path, text in texts.items():
+        target = folder / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise FileSystemError((e.strerror or str(e)).lower(), where=printable(target.parent, 200)) from None
+        write_file(str(target), text.encode())
+    return Made(folder, tuple(texts), tuple(next))
