@@ -40,6 +40,18 @@ class Reach:
 
 
 @dataclass(frozen=True)
+class Listed(Reach):
+    """A reach that follows no formula: result i needs ``[lows[i], highs[i])``, nothing when these are equal."""
+
+    lows: tuple[int, ...] = ()
+    highs: tuple[int, ...] = ()
+
+    def span(self, a: int, b: int, size: int) -> tuple[int, int]:
+        needed = [i for i in range(a, b) if self.lows[i] < self.highs[i]]
+        return (min(self.lows[i] for i in needed), max(self.highs[i] for i in needed)) if needed else (0, 0)
+
+
+@dataclass(frozen=True)
 class Patch:
     """A parameter that differs from part to part: entry ``index`` of ``field`` becomes
 
@@ -48,12 +60,18 @@ class Patch:
     - ``shift``: its own value and the positions between the first element the part takes of operand ``operand`` and its first result,
     - ``length``: b - a,
     - ``start``: its own value + a.
+
+    ``table`` is for an array that holds ``rows`` rows of one entry for each result from ``index`` on (negative: from its end): the part
+    keeps its own entries, and in the first ``indices`` rows, indices into operand ``operand``, counts from the first element it takes.
+    Negative indices stay.
     """
 
     field: str
     kind: str
     index: int = 0
     operand: int = 0
+    rows: int = 0
+    indices: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,6 +123,8 @@ def part_of(step: Step, kernel: Kernel, parts: Sequence[Part]) -> Step:
 
 
 def _patched(value: Any, patch: Patch, part: Part, views: Sequence[View]) -> Any:
+    if patch.kind == "table":
+        return _rows_of(value, patch, part, views)
     if isinstance(value, tuple):
         return tuple(_patched(v, patch, part, views) if i == patch.index else v for i, v in enumerate(value))
     match patch.kind:
@@ -123,3 +143,12 @@ def _patched(value: Any, patch: Patch, part: Part, views: Sequence[View]) -> Any
         case "shift":
             return value + part.begin * reach.stride - low * reach.per
     raise ValueError(patch.kind)
+
+
+def _rows_of(table: tuple[int, ...], patch: Patch, part: Part, views: Sequence[View]) -> tuple[int, ...]:
+    reach, size = part.cut.reaches[patch.operand], part.cut.size
+    low, _ = reach.span(part.begin, part.end, views[patch.operand].dims[reach.axis])
+    first = patch.index % len(table)
+    rows = [table[first + r * size + part.begin : first + r * size + part.end] for r in range(patch.rows)]
+    counted = [tuple(i - low if i >= 0 else i for i in row) for row in rows[: patch.indices]]
+    return (*table[:first], *(v for row in (*counted, *rows[patch.indices :]) for v in row), *table[first + patch.rows * size :])

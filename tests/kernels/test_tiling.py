@@ -121,8 +121,12 @@ CASES: dict[str, tuple[Op, Sequence[np.ndarray | None], str]] = {
     "sampling by a grid": (GridSample(), [f(2, 3, 5, 6), f(2, 4, 7, 2)], "batch height width channels"),
     "regions": (
         RoiAlign(2, 3, 2, 1.0, True, False), [f(2, 4, 9, 9), np.abs(f(5, 4)) * 4, whole(0, 2, 5)], "channels regions"),
-    "resize to neighbours": (Resize((2, 3, 8, 10), (1, 1, 2.0, 2.0)), [f(2, 3, 4, 5)], "axis 0 axis 1"),
-    "linear resize": (Resize((1, 3, 9, 7), (1, 1, 2.25, 1.4), mode="linear"), [f(1, 3, 4, 5)], "axis 1"),
+    "resize to neighbours": (Resize((2, 3, 8, 10), (1, 1, 2.0, 2.0)), [f(2, 3, 4, 5)], "axis 0 axis 1 axis 2 axis 3"),
+    "linear resize": (Resize((1, 3, 9, 7), (1, 1, 2.25, 1.4), mode="linear"), [f(1, 3, 4, 5)], "axis 1 axis 2 axis 3"),
+    "cubic resize of a line": (Resize((2, 3, 5), (1, 1, 0.5), mode="cubic", antialias=True), [f(2, 3, 10)], "axis 0 axis 1 axis 2"),
+    "crop beyond the edges": (
+        Resize((1, 1, 6, 7), (1, 1, 1.5, 1.4), "linear", "tf_crop_and_resize", extrapolation=9.0,
+               roi=((0, 1), (0, 1), (-0.6, 0.5), (0.4, 1.9))), [f(1, 1, 4, 5)], "axis 2 axis 3"),
     "scattered elements": (
         ScatterElements(1, Reduction.add), [f(3, 5, 2), whole(0, 5, 3, 4, 2), f(3, 4, 2)], "axis 0 axis 0"),
     "scattered rows": (ScatterND(Reduction.none), [f(5, 6), whole(0, 5, 3, 1), f(3, 6)], "axis 0"),

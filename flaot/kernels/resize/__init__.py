@@ -12,16 +12,30 @@ from flaot.ir.graph import Node
 from flaot.ir.ops.resize import Resize
 from flaot.ir.types import DType
 from flaot.kernels.base import VARIANTS, Builder, CpuChip, Implementation, Kernel, Param, Storage
-from flaot.kernels.common.cuts import record, shared
+from flaot.kernels.common.cuts import record, shared, worth
 from flaot.kernels.resize.tables import Table, table
-from flaot.kernels.tiling import Cut
+from flaot.kernels.tiling import Cut, Listed, Patch, Reach
 from flaot.plan.program import Step, View
 
 
 def cuts(step: Step) -> Sequence[Cut]:
-    """The axes that are not resized."""
-    p = record(step)
-    return shared(step, (p["rows"], p["columns"]))
+    """Along resized axes parts take the elements that their entries of the table name."""
+    p, blends = record(step), step.kernel == BLEND.name
+    found = shared(step, (p["rows"], p["columns"]))
+    for axis, taps in ((p["rows"], p["row_taps"] if blends else 1), (p["columns"], p["column_taps"] if blends else 1)):
+        if axis >= 0:
+            found.append(_resized(step, axis, taps, 2 * taps if blends else taps, axis == p["columns"], p["table"]))
+    return worth(found)
+
+
+def _resized(step: Step, axis: int, taps: int, rows: int, last: bool, table: tuple[int, ...]) -> Cut:
+    """The cut along an axis with so many rows of entries, of which the first ``taps`` are indices, at the beginning or end of the table."""
+    size = step.outputs[0].dims[axis]
+    first = len(table) - rows * size if last else 0
+    named = [[i for i in table[first + o : first + taps * size : size] if i >= 0] for o in range(size)]
+    lows, highs = tuple(min(n, default=0) for n in named), tuple(max(n, default=-1) + 1 for n in named)
+    patch = Patch("table", "table", first - len(table) if last else 0, rows=rows, indices=taps)
+    return Cut(f"axis {axis}", size, {0: Listed(axis, lows=lows, highs=highs), 1: Reach(axis)}, (patch,))
 
 
 _AXES = (Param("rows"), Param("columns"), Param("inner"))
