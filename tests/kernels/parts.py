@@ -1,4 +1,4 @@
-"""Runs the steps of an op whole and in parts, each part on copies of just what it is given."""
+"""Runs the steps of an op whole and in parts, each part where its operands lie and on copies of just what it is given."""
 
 from __future__ import annotations
 
@@ -38,17 +38,19 @@ def check_op(op: Op, inputs: Sequence[np.ndarray | None], variants: tuple[str, .
 
 def check(step: Step, memory: Memory, fewer: bool = False) -> list[str]:
     """Asserts that a step in parts, along each of its cuts and along each two of them, gives the bits it gives as a whole and nothing
-    around them. ``fewer`` tries one size of parts instead of several. The names of its cuts."""
+    around them. A part is run where its operands lie, and apart on copies of them, as a chip does. ``fewer`` tries one size of parts
+    instead of several. The names of its cuts."""
     whole = {k: a.copy() for k, a in memory.items()}
     run(step, whole)
     cuts = KERNELS[step.kernel].cuts(step)
     choices: list[list[tuple[Cut, int]]] = [[(c, n)] for c in cuts for n in lengths(c.size, fewer)]
     choices += [[(a, lengths(a.size, True)[0]), (b, lengths(b.size, True)[0])] for a, b in itertools.combinations(cuts, 2)]
     for chosen in choices:
-        pieces = {k: a.copy() for k, a in memory.items()}
+        apart, there = ({k: a.copy() for k, a in memory.items()} for _ in range(2))
         for part in parts(step, chosen):
-            run_apart(part, memory, pieces)
-        for view in step.outputs:
+            run_apart(part, memory, apart)
+            run(part, there)
+        for pieces, view in itertools.product((apart, there), step.outputs):
             told = f"{step.kernel} in parts of {[(c.name, n) for c, n in chosen]}"
             np.testing.assert_array_equal(bits(whole[id(view.buffer)], view.dtype), bits(pieces[id(view.buffer)], view.dtype), told)
     return [c.name for c in cuts]
