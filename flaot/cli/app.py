@@ -19,7 +19,7 @@ COMMANDS = {
     "inspect": "Show what a plan holds, without its model.",
     "explain": "Tell which rules fired on a model, which nearly did, and why not.",
     "hcd": "List, show, validate and measure hardware descriptors.",
-    "new": "Make the files that a new op or chip starts from.",
+    "new": "Make the files that a new op, chip or adapter starts from.",
     "completion": "Say how to switch on tab completion.",
     "version": "Print the version.",
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   flaot new chip My-NPU                    my_npu.hcd and a test that compiles and runs a small model for it
+  flaot new adapter My-NPU                 my_npu/: adapter in C, Makefile, descriptor and test
   flaot new op HardShrink --into flaot     in a checkout: op, reader, kernel and test"""
 
 into_option = click.option("--into", default=".", metavar="DIR", type=click.Path(), help="Where; the current folder unless stated.")
@@ -48,6 +49,18 @@ def chip(name: str, into: str, as_json: bool) -> None:
     from flaot import scaffold
 
     _make(scaffold.chip, name, into, as_json)
+
+
+@command.command("adapter", epilog="Example:  flaot new adapter My-NPU")
+@click.argument("name")
+@into_option
+@json_option
+def adapter(name: str, into: str, as_json: bool) -> None:
+    """Start an adapter for a chip NAME, in a folder of its own: C against flaot/adapter.h with one kernel bound to a stand-in for the
+    vendor's SDK, a Makefile, a descriptor, and a test that builds it and runs a small plan on it."""
+    from flaot import scaffold
+
+    _make(scaffold.adapter, name, into, as_json)
 
 
 def _make(maker: Callable[[str, Path], Made], name: str, into: str, as_json: bool) -> None:

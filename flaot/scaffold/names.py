@@ -50,6 +50,22 @@ def chip(name: str, into: Path) -> Made:
     ))  # fmt: skip
 
 
+def adapter(name: str, into: Path) -> Made:
+    """A C adapter for a chip, in a folder of its own: source, stand-in for the SDK, Makefile, descriptor and test. Raises UsageError for
+    a bad or taken name."""
+    low = _stem(name)
+    files = {"adapter.c": "adapter.c", "sdk.h": "sdk.h", "sdk.c": "sdk.c", "Makefile": "Makefile"}
+    files |= {f"{low}.hcd": "chip.hcd", f"test_{low}.py": "test.py"}
+    names, folder = {"Name": name, "name": low}, into / low
+    return make(into, {f"{low}/{path}": filled(f"adapter/{template}.in", names) for path, template in files.items()}, (
+        f"python -m pytest {folder}                # builds it (make, a C compiler) and runs a small plan on it",
+        f"flaot compile model.onnx --hcd {folder / f'{low}.hcd'} -o model.flp",
+        f"make -C {folder} && flaot run model.flp --adapter {folder / 'build' / f'lib{low}.so'}",
+        "then put the vendor's SDK in place of sdk.h and sdk.c, bind kernels in adapter.c one by one, and list in the descriptor",
+        "the operators they run; docs/runtime.md: what an adapter does",
+    ))  # fmt: skip
+
+
 def snake(name: str) -> str:
     """``HardSwish`` as ``hard_swish``, ``RMSNorm`` as ``rms_norm``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

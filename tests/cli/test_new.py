@@ -18,10 +18,14 @@ from tests.cli.conftest import ROOT
 COPIED = ("flaot", "tests", "hcd", "CMakeLists.txt", "pyproject.toml")
 
 
+STRICT = {"CFLAGS": "-O1 -Wall -Wextra -Wconversion -Wshadow -Werror"}
+
+
 def own_tests(folder: Path, *files: str, root: Path = ROOT) -> str:
     """Runs tests that were made, in a process of their own, with flaot from ``root``; what pytest says at the end."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
-    done = subprocess.run([*command, *files], cwd=folder, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True)
+    environment = {**os.environ, **STRICT, "PYTHONPATH": str(root)}
+    done = subprocess.run([*command, *files], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]
 
@@ -45,6 +49,24 @@ def test_what_is_made_as_json(run, tmp_path):
 def test_a_new_chip_passes_its_tests(run, tmp_path):
     assert run("new", "chip", "My-NPU").code == 0
     assert own_tests(tmp_path, "test_my_npu.py").startswith("2 passed")
+
+
+def test_a_new_adapter_has_a_folder_of_its_own(run, tmp_path):
+    done = run("new", "adapter", "My-NPU")
+    assert done.code == 0, done
+    made = sorted((tmp_path / "my_npu").iterdir())
+    assert [p.name for p in made] == ["Makefile", "adapter.c", "my_npu.hcd", "sdk.c", "sdk.h", "test_my_npu.py"]
+    assert all("@" not in p.read_text().replace("$@", "").replace("@pytest", "") for p in made)
+    hcd = load_hcd(tmp_path / "my_npu" / "my_npu.hcd")
+    assert (hcd.full.chip.device_type, list(hcd.full.operators), hcd.warnings) == ("my_npu", ["MatMul"], ())
+    run("new", "adapter", "My-NPU").failed(2, "exists already; nothing was written")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("make") is None or shutil.which("cc") is None, reason="needs make and a C compiler")
+def test_a_new_adapter_passes_its_tests(run, tmp_path):
+    assert run("new", "adapter", "My-NPU").code == 0
+    assert own_tests(tmp_path / "my_npu", "test_my_npu.py").startswith("5 passed")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def test_wheel_holds_library_sources_and_descriptors(wheel: Path) -> None:
         inside = set(archive.namelist())
     wanted = {"flaot/runtime/lib/libflaot.so"}
     wanted |= {str(p.relative_to(ROOT)) for p in (ROOT / "flaot").rglob("*.[ch]")}
+    wanted |= {str(p.relative_to(ROOT)) for p in (ROOT / "flaot" / "scaffold").rglob("*.in")}
     wanted |= {f"flaot/hcd/bundled/{p.name}" for p in (ROOT / "hcd").glob("*.hcd")}
     assert wanted - inside == set()
 
