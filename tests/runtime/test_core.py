@@ -31,7 +31,7 @@ class Core:
         assert self.plan.status == 0
         self.handle = ctypes.c_void_p(self.plan.pointer)
         self.need = int(self.lib.fl_arena_bytes(self.handle, 1))
-        self.context = np.full(512, 0xAA, np.uint8)
+        self.context = np.full(4096, 0xAA, np.uint8)
 
     def init(self, arena: np.ndarray, shift: int = 0, size: int | None = None) -> int:
         at, size = ctypes.c_void_p(arena.ctypes.data + shift), self.need if size is None else size
@@ -52,7 +52,9 @@ def at_of(array: np.ndarray) -> ctypes.c_void_p:
 
 @pytest.fixture
 def core() -> Iterator[Core]:
-    yield Core(two_softmaxes())
+    made = Core(two_softmaxes())
+    yield made
+    assert (made.context[-8:] == 0xAA).all(), "fl_context has outgrown the room for it here"
 
 
 X = np.random.default_rng(1).standard_normal((2, 8)).astype(np.float32)
@@ -73,6 +75,13 @@ def test_tight_arena(core: Core) -> None:
 def test_uninitialised_context(core: Core) -> None:
     assert core.run() == STATE
     assert core.set("input", 0, X) == STATE
+
+
+def test_detaching_needs_no_plan(core: Core) -> None:
+    """Whatever collects garbage may free the plan before the context."""
+    assert core.init(aligned(core.need, 64)) == 0
+    core.context[:8] = 0  # the pointer to the plan
+    core.lib.fl_detach(at_of(core.context))
 
 
 def test_ports(core: Core) -> None:

@@ -59,7 +59,7 @@ fl_status fl_attach(fl_context *c, uint32_t device, const fl_adapter *adapter) {
 
 void fl_detach(fl_context *c) {
   if (!c || c->state != FL_CONTEXT_READY) return;
-  for (size_t i = 0; i < c->plan->chip_count; i++) {
+  for (size_t i = 0; i < FL_MAX_CHIPS; i++) { /* not the plan's count: it may be gone already */
     fl_device *d = &c->chips[i];
     if (d->adapter) d->adapter->close(d->handle);
     d->adapter = NULL, d->handle = NULL;

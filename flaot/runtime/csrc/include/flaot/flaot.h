@@ -86,7 +86,7 @@ size_t fl_arena_bytes(const fl_plan *plan, uint32_t threads);
 fl_status fl_context_init(fl_context *context, const fl_plan *plan, void *arena, size_t arena_size, const fl_team *team);
 
 /* Attaches an adapter to a chip of the plan, device 1 and up: opens it, takes memory and copies the constants over. Every chip needs one
-   before a run. adapter must live until fl_detach, which closes all of them. */
+   before a run. adapter must live until fl_detach, which closes all of them; the plan need not. */
 fl_status fl_attach(fl_context *context, uint32_t device, const fl_adapter *adapter);
 void fl_detach(fl_context *context);
 
