@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
+import flaot
+from flaot.frontend import read
 from flaot.ir.ops.softmax import LogSoftmax, Softmax
 from flaot.kernels.base import load_all
 from flaot.schedule.evaluate import evaluate
@@ -33,3 +36,19 @@ def test_large_masked_and_undefined(chip: str) -> None:
             np.testing.assert_allclose(got, onnx_node(op.__name__, [data], axis=axis)[0], rtol=1e-5, atol=1e-6)
     (got,) = evaluate(Softmax(1), [x], CHIPS[chip])
     assert (got[1, ::2] == 0).all()
+
+@pytest.mark.parametrize("op", [Softmax, LogSoftmax])
+@pytest.mark.parametrize("axis", [-1, 3, 2, None])
+def test_before_opset_13_the_last_axis_needs_no_reshape(op: type, axis: int | None) -> None:
+    """The other axes flatten the input first; none stated is axis 1."""
+    attributes = {} if axis is None else {"axis": axis}
+    x = np.random.default_rng(2).standard_normal((2, 3, 4, 5), dtype=np.float32)
+    (want,) = onnx_node(op.__name__, [x], opset=11, **attributes)
+    node = helper.make_node(op.__name__, ["x"], ["y"], **attributes)
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n in "xy"]
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8).SerializeToString()
+    steps = [n.op.name for n in read(model).nodes()]
+    assert steps == ([op.__name__] if axis in (-1, 3) else ["Reshape", op.__name__, "Reshape"])
+    (got,) = flaot.Session(flaot.compile(model, "generic_cpu").plan).run({"x": x})
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

@@ -66,6 +66,13 @@ def test_scale_on_either_side(lines: str, scale: float) -> None:
     assert node.op.heads == 3 and node.op.lengths(node.input_types) == (5, 7)
 
 
+@pytest.mark.parametrize("axis", [-1, 3])
+def test_in_exports_of_older_opsets(axis: int) -> None:
+    """Before opset 13 Softmax flattens its input at the axis, which is nothing at the last one."""
+    lines = f"t = Transpose<perm=[0,1,3,2]>(k) s = MatMul(q, t) p = Softmax<axis={axis}>(s) y = MatMul(p, v)"
+    assert recognised(f"({Q}) => (float[2,3,5,6] y) {{ {lines} }}", opset=11).op == Attention(3, 3, 1.0)
+
+
 def test_transpose_merged_into_the_split_of_heads() -> None:
     body = """(float[2,5,12] q, float[2,7,12] k, float[2,7,18] v) => (float[2,5,18] y) {
         q4 = Reshape(q, qs) qh = Transpose<perm=[0,2,1,3]>(q4) k4 = Reshape(k, qs) kt = Transpose<perm=[0,2,3,1]>(k4)

@@ -1,7 +1,7 @@
 """Softmax and LogSoftmax over one axis.
 
-Before opset 13 ONNX flattens the input to two dimensions at ``axis``; the reader expresses that with Reshape, so the ops here
-always mean "along one axis".
+Before opset 13 ONNX flattens the input to two dimensions at ``axis``; the reader expresses that with Reshape unless it is the last axis,
+so the ops here always mean "along one axis".
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read(r: NodeReader) -> None:
     if not -rank <= axis < max(rank, 1):
         r.fail(f"axis {axis} is outside a rank {rank} tensor")
     axis += rank if axis < 0 else 0
-    if r.opset >= 13:
+    if r.opset >= 13 or axis == rank - 1:
         r.result(r.emit(op(axis), [x]))
         return
     flat = r.emit(Reshape((math.prod(shape[:axis]), math.prod(shape[axis:]))), [x])
