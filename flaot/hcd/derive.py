@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from flaot.hcd.rules import FORMAT_VERSION, kind_of
+from flaot.hcd.rules import FORMAT_VERSION, active_units, kind_of
 from flaot.hcd.schema import DTYPES, Constraints, Policy, Schema, Tensor
 
 
@@ -36,7 +36,8 @@ def derive(stated: Schema) -> tuple[Schema, tuple[Derived, ...]]:
 
 def _defaults(hcd: Schema) -> Iterator[Derived]:
     cpu = hcd.chip.device_type == "cpu"
-    layouts = sorted({x for u in hcd.compute_units.values() for x in u.supported_layouts or ()})
+    active = active_units(hcd)
+    layouts = sorted({x for u in active.values() for x in u.supported_layouts or ()})
     common = "the layouts other units state" if layouts else "ONNX's own storage order"
     yield Derived(("hcd_version",), FORMAT_VERSION, "the only version")
     yield Derived(("chip", "version"), "1.0.0", "a first version unless stated")
@@ -53,7 +54,7 @@ def _defaults(hcd: Schema) -> Iterator[Derived]:
     only = layouts[0] if layouts and "NCHW" not in layouts else "NCHW"
     yield Derived(("tensor", "default_layout"), only, "the first supported layout" if only != "NCHW" else "ONNX's own storage order")
     yield Derived(("constraints", "memory_alignment_bytes"), 64, "a cache line")
-    attention = [u.max_sequence_length for u in hcd.compute_units.values() if u.max_sequence_length]
+    attention = [u.max_sequence_length for u in active.values() if u.max_sequence_length]
     if attention:
         yield Derived(("constraints", "max_sequence_length"), max(attention), "the attention unit's limit")
     yield Derived(("policy", "fallback"), "warn", "the documented default")

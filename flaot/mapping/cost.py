@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from flaot.hcd import Hcd
+from flaot.hcd.rules import active_units
 from flaot.ir.graph import HOST, Node, Place
 from flaot.ir.types import DType, TensorType
 
@@ -54,7 +55,7 @@ class CostModel:
 
     @cached_property
     def _fastest(self) -> float:
-        units = self.hcd.full.compute_units.values()
+        units = active_units(self.hcd.full).values()
         floats = [u.peak for u in units if u.peak is not None and (u.peak_gflops is not None or u.peak_tflops is not None)]
         return max(floats, default=1e9)
 

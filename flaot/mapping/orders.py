@@ -7,6 +7,7 @@ from functools import cached_property
 
 from flaot.hcd import Hcd
 from flaot.hcd.layouts import Layout as Stated
+from flaot.hcd.rules import active_units
 from flaot.ir.graph import Node
 from flaot.ir.types import Layout, channels_last, row_major
 from flaot.mapping.names import names_of
@@ -38,8 +39,8 @@ class ChipLayouts:
 
     @cached_property
     def by_unit(self) -> dict[str, tuple[str, ...]]:
-        """Names by unit, the chip's default first."""
-        units = self.hcd.full.compute_units
+        """Names by unit in use, the chip's default first."""
+        units = active_units(self.hcd.full)
         every = [n for u in units.values() for n in u.supported_layouts or ()]
         return {name: self._sorted(u.supported_layouts or tuple(dict.fromkeys(every)) or (PLAIN,)) for name, u in units.items()}
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from flaot.errors import UnsupportedError, UsageError, printable
 from flaot.hcd import Hcd
+from flaot.hcd.rules import active_units
 from flaot.hcd.text import nearest
 from flaot.ir.graph import Graph, Value
 from flaot.ir.ops.transpose import Transpose
@@ -25,8 +26,9 @@ def feed_as(graph: Graph, asked: Mapping[str, str], hcd: Hcd) -> None:
             raise UsageError(f"--input-layout {printable(name)}={printable(layout)}: no such input; {nearest(name, known)}")
         if layout not in chip.every:
             listed = ", ".join(chip.every)
-            unit = next((u for u, d in hcd.full.compute_units.items() if d.supported_layouts), next(iter(hcd.full.compute_units)))
-            blocked = ", which is blocked or padded" if any(layout in chip.blocked(u) for u in hcd.full.compute_units) else ""
+            units = active_units(hcd.full)
+            unit = next((u for u, d in units.items() if d.supported_layouts), next(iter(hcd.full.compute_units)))
+            blocked = ", which is blocked or padded" if any(layout in chip.blocked(u) for u in units) else ""
             raise UnsupportedError(
                 f"layout {printable(layout)}{blocked}; {hcd.name} lists {listed}", where=f"input '{printable(name)}'",
                 origin=chip.origin(unit), hint="it is not converted silently: feed one of the listed layouts",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flaot.hcd.rules import active_units
 from flaot.ir.types import DType, Rounding
 from flaot.plan.program import Chip
 from flaot.targets.chip.machine import machine_of
@@ -33,7 +34,7 @@ def chip_limits(hcd: Hcd, layouts: ChipLayouts) -> Chip:
     full = hcd.full
     tensor, constraints, numerics = full.tensor, full.constraints, full.numerics
     assert tensor is not None and constraints is not None
-    attention = [u for u in full.compute_units.values() if u.supported_heads or u.max_sequence_length]
+    attention = [u for u in active_units(full).values() if u.supported_heads or u.max_sequence_length]
     return Chip(
         hcd.name, full.chip.device_type, constraints.memory_alignment_bytes or 64, tensor.max_rank or 0, constraints.max_batch_size or 0,
         constraints.max_sequence_length or 0, max((u.max_sequence_length or 0 for u in attention), default=0),

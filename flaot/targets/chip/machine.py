@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flaot.errors import HcdError
 from flaot.hcd import Hcd
+from flaot.hcd.rules import active_units
 from flaot.hcd.units import ComputeUnit
 from flaot.plan.program import Machine, Transfers, Unit
 
@@ -37,7 +38,7 @@ def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None) -> M
     link_setup = host.link_setup_cycles if host is not None else None
     return Machine(
         clock_khz=max(1, round(mhz * 1000)),
-        units=tuple(_unit(hcd, name, unit, mhz) for name, unit in full.compute_units.items() if unit.enabled is not False),
+        units=tuple(_unit(hcd, name, unit, mhz) for name, unit in active_units(full).items()),
         on_chip=size if pool is None else min(size, pool),
         on_chip_rate=per_kilocycle(chip.bandwidth_gb_per_s * 1e9, mhz),
         off_chip_rate=per_kilocycle(rate * 1e9, mhz),
@@ -62,7 +63,7 @@ def peak(hcd: Hcd, unit: ComputeUnit) -> float:
     known = _stated(hcd, unit)
     if known is not None:
         return known
-    return max((p for u in hcd.full.compute_units.values() if (p := _stated(hcd, u)) is not None), default=1e9)
+    return max((p for u in active_units(hcd.full).values() if (p := _stated(hcd, u)) is not None), default=1e9)
 
 
 def _stated(hcd: Hcd, unit: ComputeUnit) -> float | None:
