@@ -4,8 +4,10 @@
 #include "core/half.h"
 #include "core/kernel_table.h"
 #include "core/launch.h"
+#include "npu_sim/csrc/fast/fast.h"
+#include "port/host/host.h"
 
-static bool reserve(fl_compute *c, size_t size) {
+bool fl_compute_reserve(fl_compute *c, size_t size) {
   if (size <= c->room) return true;
   fl_compute_close(c);
   void *memory = NULL;
@@ -21,10 +23,16 @@ static size_t wide_size(const fl_tensor *t) { return fl_is_narrow(t) ? rounded(s
 fl_status fl_compute_launch(fl_compute *c, const fl_chip *chip, const fl_launch *l, void *const *stored) {
   const fl_kernel *k = fl_find_kernel(l->kernel);
   if (!k) return FL_PLAN_KERNEL;
+#ifdef FLAOT_AVX2
+  uint32_t isa = c->portable ? 0 : fl_host_isa();
+  fl_fast_job job = {c, chip, l, stored, (isa & FL_ISA_AVX512) != 0};
+  fl_status done;
+  if ((isa & FL_ISA_AVX2) && fl_fast_launch(&job, k, &done)) return done;
+#endif
   uint32_t count = l->n_in + l->n_out;
   size_t need = rounded(l->scratch_size) + 64;
   for (uint32_t i = 0; i < count; i++) need += wide_size(l->t[i]);
-  if (!reserve(c, need)) return FL_DEVICE_MEMORY;
+  if (!fl_compute_reserve(c, need)) return FL_DEVICE_MEMORY;
   fl_tensor wide[FL_MAX_OPERANDS];
   const fl_tensor *t[FL_MAX_OPERANDS] = {0};
   void *p[FL_MAX_OPERANDS] = {0};

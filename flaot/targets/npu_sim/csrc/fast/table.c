@@ -1,0 +1,22 @@
+#include "npu_sim/csrc/fast/fast.h"
+#include "core/launch.h"
+
+fl_status fl_conv_f32_generic(const fl_call *c);
+fl_status fl_matmul_generic(const fl_call *c);
+
+static const struct {
+  fl_kernel_fn portable;
+  fl_fast_fn *fast;
+} table[] = {
+  {fl_conv_f32_generic, fl_fast_conv},
+  {fl_matmul_generic, fl_fast_matmul},
+};
+
+bool fl_fast_launch(fl_fast_job *job, const fl_kernel *kernel, fl_status *status) {
+  const fl_launch *l = job->launch;
+  for (uint32_t i = 0; i < l->n_in + l->n_out; i++)
+    if (!fl_is_narrow(l->t[i])) return false;
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (table[i].portable == kernel->run) return table[i].fast(job, status);
+  return false;
+}
