@@ -103,8 +103,8 @@ class _Comparison:
         threads = min(count, self.figures.cpus)
         stated = next((k for k in PEAKS if getattr(unit, k) is not None), "peak_gflops")
         scale = 1e12 if stated.startswith("peak_t") else 1e9
-        measured = self.figures.peak[threads] / scale if stated.endswith("flops") else None
-        yield self._near(("compute_units", name, stated), measured)
+        measured = self.figures.peak.get(threads) if stated.endswith("flops") else None
+        yield self._near(("compute_units", name, stated), measured, scale)
 
     def _clock(self, name: str, unit: ComputeUnit) -> Row:
         path = ("compute_units", name, "clock_mhz") if unit.clock_mhz is not None else ("clock_mhz",)
@@ -115,9 +115,9 @@ class _Comparison:
         if self.figures.caches:
             last = self.figures.caches[-1]
             yield self._size(("memory", "on_chip_cache", "size_kb"), last)
-            yield self._near(("memory", "on_chip_cache", "bandwidth_gb_per_s"), last.read[threads] / 1e9)
+            yield self._near(("memory", "on_chip_cache", "bandwidth_gb_per_s"), last.read.get(threads), 1e9)
         yield self._at_most(("memory", "off_chip_memory", "size_mb"), main.size and main.size >> 20)
-        yield self._near(("memory", "off_chip_memory", "bandwidth_gb_per_s"), main.read[threads] / 1e9)
+        yield self._near(("memory", "off_chip_memory", "bandwidth_gb_per_s"), main.read.get(threads), 1e9)
 
     def _region(self, index: int, region: Region, count: int) -> Iterator[Row]:
         path, threads = ("memory", "regions", index), min(count, self.figures.cpus)
@@ -128,7 +128,7 @@ class _Comparison:
         size: Path_ = (*path, "size_kb")
         yield self._at_most(size, level.size and level.size >> 10) if level is self.figures.main else self._size(size, level)
         for key, rates in (("read_gb_per_s", level.read), ("write_gb_per_s", level.write)):
-            yield self._near((*path, key), rates[threads] / 1e9)
+            yield self._near((*path, key), rates.get(threads), 1e9)
         cycles = None if level.latency is None else level.latency * 1e-9 * self.figures.clock
         yield self._near((*path, "latency_cycles"), cycles)
 
@@ -147,8 +147,9 @@ class _Comparison:
             found.sort(key=lambda s: max(s / declared, declared / s))
         return self._near(path, round(found[0]) if found else None)
 
-    def _near(self, path: Path_, measured: float | None) -> Row:
-        declared = self._stated(path)
+    def _near(self, path: Path_, found: float | None, scale: float = 1.0) -> Row:
+        """``scale`` is the key's unit."""
+        declared, measured = self._stated(path), found if found is None or scale == 1.0 else found / scale
         if declared is None or measured is None:
             return self._row(path, declared, measured, UNDECLARED if declared is None else UNMEASURED)
         right = measured <= declared * self.factor and declared <= measured * self.factor

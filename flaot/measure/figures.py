@@ -34,7 +34,8 @@ class Level:
 
 @dataclass(frozen=True)
 class Figures:
-    """``isa`` holds the features by the names of descriptors, None where the system does not tell them. ``variant`` is the instruction
+    """``cpus`` are those that may be used; rates exist for 1 thread, as many as the descriptor has cores, and all (64 at most).
+    ``isa`` holds the features by the names of descriptors, None where the system does not tell them. ``variant`` is the instruction
     set the loops used, ``clock`` in Hz, ``peak`` in float32 operations per second, a multiply-add counted as two."""
 
     cpu: str
@@ -45,6 +46,11 @@ class Figures:
     clock: float
     peak: Rates
     levels: tuple[Level, ...]
+
+    @property
+    def threads(self) -> int:
+        """The most threads there are rates for."""
+        return max(self.peak)
 
     @property
     def main(self) -> Level:

@@ -27,6 +27,8 @@ CURVE = 0.3
 """The part of the time that the latency curve gets."""
 
 MAX_THREADS = 64
+"""FL_MAX_THREADS of flaot.h."""
+
 ISA_BITS = {"generic": 0, "avx2": 1, "avx512": 3}
 """FL_ISA_* of flaot.h that the loops of a variant may use."""
 
@@ -48,9 +50,8 @@ class Task:
 
 
 def cpus() -> int:
-    """CPUs this process may use, of which threads are made."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, MAX_THREADS)
+    """CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def best_variant(allowed: Sequence[str]) -> str:
@@ -62,14 +63,14 @@ def best_variant(allowed: Sequence[str]) -> str:
 def measure_host(
     seconds: float = 4.0, units: int = 1, variants: Sequence[str] = ("generic", *VARIANT_NEEDS), begin: Callable[[int], Any] | None = None,
 ) -> Figures:
-    """Measures this machine with 1, ``units`` and all threads, in about ``seconds``, with the fastest of ``variants`` it runs.
+    """Measures this machine with 1, ``units`` and all threads (64 at most), in about ``seconds``, with the fastest of ``variants`` it runs.
 
     ``begin(total)`` is told the number of measurements and gives the function that each one's name goes to. Raises LimitError without
     memory or threads.
     """
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     variant, all_cpus = best_variant(variants), cpus()
-    threads = sorted({1, min(units, all_cpus), all_cpus})
+    threads = sorted({min(t, all_cpus, MAX_THREADS) for t in (1, units, all_cpus)})
     chased = caches.sizes(_largest())
     levels = caches.stated() or UNKNOWN
     tasks = 1 + len(threads) * (1 + 3 * (len(levels) + 1))

@@ -10,7 +10,7 @@ from flaot.measure.figures import Figures, Level, Rates
 
 
 def descriptor(hcd: Hcd, base: str, figures: Figures) -> str:
-    """The text of a descriptor that extends ``base`` (the bundled name or file of ``hcd``) and states what all cores do together."""
+    """The text of a descriptor that extends ``base`` (the bundled name or file of ``hcd``) and states what all cores together do."""
     return "\n".join(_lines(hcd, base, figures)) + "\n"
 
 
@@ -18,7 +18,7 @@ def _lines(hcd: Hcd, base: str, figures: Figures) -> Iterator[str]:
     name, unit = next((n, u) for n, u in hcd.full.compute_units.items() if kind_of(n, u) == "cpu")
     isa = [f for f in unit.isa or () if figures.isa is None or f in figures.isa]
     key = next((k for k in PEAKS if getattr(unit, k) is not None), "peak_gflops")
-    figure = figures.peak[figures.cpus] / (1e12 if key.startswith("peak_t") else 1e9)
+    figure = figures.peak[figures.threads] / (1e12 if key.startswith("peak_t") else 1e9)
     peak = f"{key}: {figure:.4f}, " if key.endswith("flops") else ""
     yield f"# Measured by 'flaot hcd measure' on {figures.cpu}, {figures.cpus} CPUs."
     yield "hcd_version: 1"
@@ -26,7 +26,7 @@ def _lines(hcd: Hcd, base: str, figures: Figures) -> Iterator[str]:
     yield f"chip: {{name: {hcd.name.removesuffix('_measured')}_measured}}"
     yield f"clock_mhz: {figures.clock / 1e6:.0f}"
     yield "compute_units:"
-    yield f"  {name}: {{count: {figures.cpus}, {peak}isa: [{', '.join(isa)}]}}"
+    yield f"  {name}: {{count: {figures.threads}, {peak}isa: [{', '.join(isa)}]}}"
     yield "memory:"
     if figures.caches and _size(figures.caches[-1]):
         last = figures.caches[-1]
@@ -51,4 +51,4 @@ def _size(level: Level) -> int:
 
 
 def _rate(rates: Rates, figures: Figures) -> str:
-    return f"{rates[figures.cpus] / 1e9:.1f}"
+    return f"{rates[figures.threads] / 1e9:.1f}"

@@ -99,6 +99,14 @@ def test_a_busy_machine_is_mentioned_where_something_was_slow() -> None:
     assert "load average" not in str(said)
 
 
+def test_more_cores_than_threads_are_not_judged_by_fewer() -> None:
+    many = replace(FIGURES, cpus=128)
+    text = HONEST.replace("count: 4, peak_gflops: 300", "count: 96, peak_gflops: 9000")
+    verdicts = {r.key: r.verdict for r in compare(hcd(text), many)}
+    assert verdicts["compute_units.cpu.count"] == "ok"
+    assert verdicts["compute_units.cpu.peak_gflops"] == verdicts["memory.on_chip_cache.bandwidth_gb_per_s"] == "not measured"
+
+
 def test_unknown_features_are_not_judged() -> None:
     unknown = replace(FIGURES, isa=None)
     assert [r.verdict for r in compare(hcd(), unknown) if r.key.endswith(".isa")] == ["not measured"]

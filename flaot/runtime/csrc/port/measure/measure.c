@@ -1,6 +1,7 @@
 /* Runs a loop on some threads in windows of about a millisecond and keeps the best one: other programs only ever slow a window down. */
 #define _GNU_SOURCE
 #include "port/measure/measure.h"
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,22 +101,17 @@ static void window(void *self, uint32_t part) {
   }
 }
 
-/* Rounds grow until a window is long enough; then the best of the windows that follow until time is up, five at least. */
+/* Rounds double until even the fastest window is long enough, however often others were interrupted; the rate of the fastest one once
+   time is up, out of five at least. */
 static double best_rate(trial *t, const fl_team *team, uint32_t threads, double end) {
-  double best = 0;
-  int windows = 0;
-  for (bool longer = true;;) {
+  double fastest = INFINITY;
+  for (int windows = 1;; windows++) {
     double begin = now();
     team->parallel(team->self, window, t, threads);
-    double took = now() - begin;
-    if (longer && took < WINDOW / 2) {
-      t->rounds *= 2;
-      continue;
-    }
-    longer = false;
-    double rate = amount(t) * (double)t->rounds * (double)threads / took;
-    if (rate > best) best = rate;
-    if (++windows >= 5 && begin + took > end) return best;
+    double over = now(), took = over - begin;
+    if (took < fastest) fastest = took;
+    if (fastest < WINDOW / 2) t->rounds *= 2, fastest = INFINITY, windows = 0;
+    else if (windows >= 5 && over > end) return amount(t) * (double)t->rounds * (double)threads / fastest;
   }
 }
 
