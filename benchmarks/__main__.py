@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks import arena, compile_time, latency, startup
+from benchmarks import arena, compile_time, latency, simulator, startup
 
 
 def main() -> None:
@@ -18,6 +18,8 @@ def main() -> None:
     figures["latency"] = latency.run([])
     print("\nTwo threads")
     figures["scaling"] = latency.scaling()
+    print("\nSimulated chip over host")
+    figures["simulator"] = simulator.run([])
     print("\nStart-up and memory of whole processes")
     figures["startup"] = startup.run()
     print("\nCompile time")

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import flaot
 from flaot.ir.op import Op
 from flaot.ir.ops.conv import Act
 from flaot.ir.ops.matmul import FusedMatMul, Gemm, MatMul
@@ -18,6 +19,7 @@ from flaot.plan.fields import kernel_id
 from flaot.plan.program import Buffer, Space, Step, View
 from flaot.runtime import native
 from tests.kernels import parts
+from tests.kernels.one_node import build
 from tests.kernels.parts import Memory
 from tests.kernels.test_tiling import CASES, f, fused
 from tests.runtime.test_half import HALVES, INFINITY, at, hard_numbers
@@ -121,6 +123,18 @@ def test_vector_kernels_agree_with_portable_ones(name: str, dtype: DType) -> Non
                     np.testing.assert_allclose(floats(view, fast), floats(view, slow), rtol=unit, atol=1e-4)
                 np.testing.assert_array_equal(parts.array(view, fast), parts.array(view, two))
             memory.update(slow)
+
+
+def test_a_session_lends_its_threads() -> None:
+    """And results do not depend on how many there are."""
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal((1, 16, 40, 40), np.float32), rng.standard_normal((32, 16, 3, 3), np.float32) / 12
+    model, feeds = build("Conv", [x, w], constant=(1,), pads=[1, 1, 1, 1])
+    npu, cpu = (flaot.compile(model.SerializeToString(), chip).plan for chip in ("npu_v3", "generic_cpu"))
+    (one,), (two,) = (flaot.Session(npu, threads=n).run(feeds) for n in (1, 2))
+    (host,) = flaot.Session(cpu).run(feeds)
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(one, host, rtol=2e-3, atol=5e-3)
 
 
 SHAPES = ((1, 1), (1, 23), (23, 1), (7, 9), (8, 16), (13, 40), (64, 5))

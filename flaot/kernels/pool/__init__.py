@@ -74,7 +74,7 @@ class PoolWay(Implementation):
         assert isinstance(op, MaxPool | AveragePool | LpPool)
         x, outs = b.view(node.inputs[0]), [b.view(v) for v in node.outputs]
         parallel = outs[0].elements * math.prod(op.kernel) > 50_000
-        if isinstance(op, MaxPool) and (op.indices or x.dtype is not DType.float32):
+        if isinstance(op, MaxPool) and (op.indices or not x.dtype.is_float):
             b.step(MAXPOOL, [x], outs, parallel=parallel, column_major=int(op.column_major), **_window(op))
             return
         mode = Mode.max if isinstance(op, MaxPool) else Mode.mean if isinstance(op, AveragePool) else Mode.norm

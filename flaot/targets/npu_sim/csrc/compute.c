@@ -26,8 +26,7 @@ fl_status fl_compute_launch(fl_compute *c, const fl_chip *chip, const fl_launch 
 #ifdef FLAOT_AVX2
   uint32_t isa = c->portable ? 0 : fl_host_isa();
   fl_fast_job job = {c, chip, l, stored, (isa & FL_ISA_AVX512) != 0};
-  fl_status done;
-  if ((isa & FL_ISA_AVX2) && fl_fast_launch(&job, k, &done)) return done;
+  if (isa & FL_ISA_AVX2) return fl_fast_launch(&job, k);
 #endif
   uint32_t count = l->n_in + l->n_out;
   size_t need = rounded(l->scratch_size) + 64;

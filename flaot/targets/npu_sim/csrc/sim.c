@@ -1,4 +1,5 @@
-/* A chip on the host: memory with addresses of its own, traps, and what its units compute (compute.c). */
+/* A chip on the host: memory with addresses of its own, traps, and what its units compute (compute.c).
+   self: the fl_team that shares the work of launches, or null. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +27,9 @@ typedef struct sim {
 extern const fl_adapter fl_npu_sim;
 
 static fl_status sim_open(void *self, const fl_chip *chip, void **device) {
-  (void)self;
   sim *s = calloc(1, sizeof *s);
   if (!s) return FL_DEVICE_MEMORY;
-  s->chip = *chip, s->next = FL_GUARD, *device = s;
+  s->chip = *chip, s->next = FL_GUARD, s->compute.team = self, *device = s;
   return FL_OK;
 }
 

@@ -32,12 +32,18 @@ fl_plan *fl_host_plan(const void *bytes, size_t size, const fl_machine *machine,
 
 void fl_host_plan_free(fl_plan *plan) { free(plan); }
 
+typedef struct host_context {
+  fl_context context;
+  fl_adapter simulator; /* computes with the context's threads */
+} host_context;
+
 fl_context *fl_host_context(const fl_plan *plan, void *arena, size_t size, fl_team *team, uint32_t result[1]) {
-  fl_context *context = malloc(sizeof *context);
-  if (!context) return NULL;
-  result[0] = (uint32_t)fl_context_init(context, plan, arena, size, team);
-  if (result[0] == FL_OK) return context;
-  free(context);
+  host_context *made = malloc(sizeof *made);
+  if (!made) return NULL;
+  made->simulator = fl_npu_sim, made->simulator.self = team;
+  result[0] = (uint32_t)fl_context_init(&made->context, plan, arena, size, team);
+  if (result[0] == FL_OK) return &made->context;
+  free(made);
   return NULL;
 }
 
@@ -48,7 +54,7 @@ void fl_host_context_free(fl_context *context) {
 
 /* The adapter for a chip; null stands for the simulator. */
 fl_status fl_host_attach(fl_context *context, uint32_t device, const fl_adapter *adapter) {
-  return fl_attach(context, device, adapter ? adapter : &fl_npu_sim);
+  return fl_attach(context, device, adapter ? adapter : &((host_context *)context)->simulator);
 }
 
 /* What the chip of the failed step says, or "". */

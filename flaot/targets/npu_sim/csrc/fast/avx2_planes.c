@@ -137,9 +137,15 @@ FL_INLINE void widen(const bool bfloat, const fl_matrix *m, const uint16_t *x, f
   }
 }
 
+/* Whether all elements follow one another at one distance, on the side of floats, too. */
+static bool is_line(const fl_matrix *m, int64_t floats, fl_matrix *line) {
+  *line = (fl_matrix){1, m->rows * m->columns, 0, m->columns == 1 ? m->down : m->right};
+  return floats == m->columns && (m->columns == 1 || m->down == m->right * m->columns);
+}
+
 void fl_plane_widen(unsigned dtype, const fl_matrix *m, const uint16_t *x, float *y, int64_t ys, const int32_t *to) {
-  fl_matrix line = {1, m->rows, 0, m->down};
-  if (m->columns == 1 && ys == 1 && !to) m = &line;
+  fl_matrix line;
+  if (!to && is_line(m, ys, &line)) m = &line;
   if (m->rows == 0 || m->columns == 0) return;
   if (dtype == FL_BF16) widen(true, m, x, y, ys, to);
   else widen(false, m, x, y, ys, to);
@@ -158,8 +164,8 @@ FL_INLINE void narrow(const int kind, const how *w, const fl_matrix *m, const fl
 }
 
 void fl_plane_narrow(unsigned dtype, fl_rounding mode, bool flush, const fl_matrix *m, const float *x, int64_t xs, uint16_t *y) {
-  fl_matrix line = {1, m->rows, 0, m->down};
-  if (m->columns == 1 && xs == 1) m = &line;
+  fl_matrix line;
+  if (is_line(m, xs, &line)) m = &line;
   if (m->rows == 0 || m->columns == 0) return;
   how w = {fl_narrowing_of(dtype, mode, flush), flush};
   if (dtype == FL_BF16) narrow(BFLOAT, &w, m, x, xs, y);

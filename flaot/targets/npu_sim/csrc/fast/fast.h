@@ -15,19 +15,25 @@ typedef struct fl_fast_job {
   bool wide;           /* the CPU has AVX-512 */
 } fl_fast_job;
 
-/* Runs a launch of the kernel; false, with nothing touched, when there is no fast way for it. */
-bool fl_fast_launch(fl_fast_job *job, const fl_kernel *kernel, fl_status *status);
+/* Runs a launch of the kernel. */
+fl_status fl_fast_launch(fl_fast_job *job, const fl_kernel *kernel);
 
+/* False, with nothing touched, when the launch is not one for the function. */
 typedef bool fl_fast_fn(fl_fast_job *job, fl_status *status);
 bool fl_fast_conv(fl_fast_job *job, fl_status *status);
 bool fl_fast_matmul(fl_fast_job *job, fl_status *status);
 
+/* Any kernel, by a vector variant of it that gives these guarantees if there is one. Operands keep the order they are stored in. */
+fl_status fl_fast_any(fl_fast_job *job, const fl_kernel *kernel);
+
 static inline int64_t fl_fast_lanes(const fl_fast_job *job) { return job->wide ? 16 : 8; }
+
+static inline size_t fl_rounded(size_t size) { return (size + 63) / 64 * 64; }
 
 /* Places n elements of the type behind what was placed before; NULL as long as there is no base and only the size is wanted. */
 static inline void *fl_place(uint8_t *base, size_t *at, int64_t n, size_t size) {
   void *p = base ? base + *at : NULL;
-  *at += ((size_t)n * size + 63) / 64 * 64;
+  *at += fl_rounded((size_t)n * size);
   return p;
 }
 

@@ -1,6 +1,7 @@
 #include "npu_sim/csrc/fast/fast.h"
 #include "conv/image.h"
 #include "gen/params.h"
+#include "npu_sim/csrc/fast/tensors.h"
 
 fl_status fl_conv_gemm_f32_avx2(const fl_call *c);
 fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
@@ -33,38 +34,22 @@ static bool is_shared(const fl_tensor *t) {
   return true;
 }
 
-typedef void rows_fn(const product *g, uint32_t operand, const fl_matrix *m, uint16_t *stored, float *dense);
-
-static void widen_rows(const product *g, uint32_t operand, const fl_matrix *m, uint16_t *stored, float *dense) {
-  fl_plane_widen(g->job->launch->t[operand]->dtype, m, stored, dense, m->columns, NULL);
-}
-
-static void narrow_rows(const product *g, uint32_t operand, const fl_matrix *m, uint16_t *stored, float *dense) {
-  const fl_chip *chip = g->job->chip;
-  fl_plane_narrow(g->job->launch->t[operand]->dtype, (fl_rounding)chip->rounding, chip->flush, m, dense, m->columns, stored);
-}
-
-/* fn on the rows of an operand that belong to the part; dense is where the first of all rows lies. */
-static void each_rows(const product *g, uint32_t operand, uint32_t part, rows_fn *fn, float *dense) {
+/* The rows of an operand that belong to the part, to where the first of all rows lies in dense. */
+static void widen_rows(const product *g, uint32_t operand, uint32_t part, float *dense) {
   const fl_tensor *t = g->job->launch->t[operand];
-  unsigned r = t->rank;
-  for (int64_t i = fl_split(g->rows, part, g->parts), end = fl_split(g->rows, part + 1, g->parts); i < end;) {
-    int64_t row = (g->first + i) % g->m, n = g->m - row < end - i ? g->m - row : end - i;
-    fl_matrix m = {n, t->dims[r - 1], t->strides[r - 2], t->strides[r - 1]};
-    fn(g, operand, &m, (uint16_t *)g->job->stored[operand] + offset_of(t, (g->first + i) / g->m) + row * m.down, dense + i * m.columns);
-    i += n;
-  }
+  int64_t first = fl_split(g->rows, part, g->parts), end = fl_split(g->rows, part + 1, g->parts);
+  fl_rows_widen(t, g->job->stored[operand], g->first + first, g->first + end, dense + first * t->dims[t->rank - 1]);
 }
 
 /* What is added to the product, beta C + D, for the rows of the part; y is room. */
 static void add_up(const product *g, uint32_t part) {
   uint32_t n_in = g->job->launch->n_in;
   int64_t first = fl_split(g->rows, part, g->parts) * g->n, end = fl_split(g->rows, part + 1, g->parts) * g->n;
-  each_rows(g, 2, part, widen_rows, g->sum);
+  widen_rows(g, 2, part, g->sum);
   if (g->p->beta != 1.0f)
     for (int64_t i = first; i < end; i++) g->sum[i] *= g->p->beta;
   if (n_in < 4) return;
-  each_rows(g, 3, part, widen_rows, g->y);
+  widen_rows(g, 3, part, g->y);
   for (int64_t i = first; i < end; i++) g->sum[i] += g->y[i];
 }
 
@@ -72,7 +57,7 @@ static void prepare(void *arg, uint32_t part) {
   const product *g = arg;
   const fl_launch *l = g->job->launch;
   const fl_tensor *b = l->t[1];
-  each_rows(g, 0, part, widen_rows, g->a);
+  widen_rows(g, 0, part, g->a);
   if (l->n_in > 2) add_up(g, part);
   fl_fast_weights w = {b->dtype, (const uint16_t *)g->job->stored[1] + offset_of(b, g->first / g->m),
                        {g->k, g->n, b->strides[b->rank - 2], b->strides[b->rank - 1]}, {1, 1}, {0}, NULL, g->lanes, g->p->alpha};
@@ -82,7 +67,10 @@ static void prepare(void *arg, uint32_t part) {
 
 static void finish(void *arg, uint32_t part) {
   const product *g = arg;
-  each_rows(g, g->job->launch->n_in, part, narrow_rows, g->y);
+  const fl_chip *chip = g->job->chip;
+  uint32_t y = g->job->launch->n_in;
+  int64_t first = fl_split(g->rows, part, g->parts), end = fl_split(g->rows, part + 1, g->parts);
+  fl_rows_narrow(g->job->launch->t[y], (fl_rounding)chip->rounding, chip->flush, g->job->stored[y], g->first + first, g->first + end, g->y + first * g->n);
 }
 
 static fl_status multiply(const product *g) {

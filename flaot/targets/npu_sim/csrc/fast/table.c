@@ -12,11 +12,15 @@ static const struct {
   {fl_matmul_generic, fl_fast_matmul},
 };
 
-bool fl_fast_launch(fl_fast_job *job, const fl_kernel *kernel, fl_status *status) {
-  const fl_launch *l = job->launch;
+static bool all_narrow(const fl_launch *l) {
   for (uint32_t i = 0; i < l->n_in + l->n_out; i++)
     if (!fl_is_narrow(l->t[i])) return false;
+  return true;
+}
+
+fl_status fl_fast_launch(fl_fast_job *job, const fl_kernel *kernel) {
+  fl_status status;
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (table[i].portable == kernel->run) return table[i].fast(job, status);
-  return false;
+    if (table[i].portable == kernel->run && all_narrow(job->launch) && table[i].fast(job, &status)) return status;
+  return fl_fast_any(job, kernel);
 }
