@@ -1,7 +1,7 @@
-"""Offsets in one arena: buffers with lifetimes packed so that those alive together do not overlap.
+"""Offsets in one memory: buffers with lifetimes packed so that those alive together do not overlap.
 
 The live-size lower bound of a step order is the largest sum of (aligned) sizes alive at one step. Several deterministic greedy orders
-are tried, then buffers that end above the bound are moved in the order until it is met or the budget of placements is spent.
+are tried, then a search (:mod:`flaot.schedule.search`) for what they leave above the bound.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BUDGET = 40_000
-"""Buffer placements the search may try; counted, not timed, so that plans do not depend on the machine."""
-
-LARGE = 24
-"""How many of the largest buffers may change sides."""
+from flaot.schedule.search import Outcome, Search
 
 SEARCHED = 2_000
 """Above this many buffers only the greedy orders are tried."""
+
+PLAN_EFFORT, FIT_EFFORT = 16, 4
+"""Nodes of search for each block when no effort is given."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +66,13 @@ class _Neighbours:
         return row
 
 
-def _place_in_order(near: _Neighbours, order: Sequence[int], hung: frozenset[int] = frozenset(), ceiling: int = 0) -> list[int]:
-    """Each block of ``order`` at the lowest offset where it fits between those placed before it; offsets in bytes.
-
-    Blocks in ``hung`` go as high as they fit below ``ceiling`` instead, when they do.
-    """
+def _place_in_order(near: _Neighbours, order: Sequence[int]) -> list[int]:
+    """Each block of ``order`` at the lowest offset where it fits between those placed before it; offsets in bytes."""
     sizes = near.sizes
     offsets = [-1] * len(sizes)
     for i in order:
         taken = sorted((offsets[j], offsets[j] + sizes[j]) for j in near.of(i) if offsets[j] >= 0)
-        high = _last_gap(taken, sizes[i], ceiling) if i in hung else -1
-        offsets[i] = high if high >= 0 else _first_gap(taken, sizes[i])
+        offsets[i] = _first_gap(taken, sizes[i])
     return offsets
 
 
@@ -90,20 +85,6 @@ def _first_gap(taken: list[tuple[int, int]], size: int) -> int:
     return at
 
 
-def _last_gap(taken: list[tuple[int, int]], size: int, ceiling: int) -> int:
-    """The highest offset below the ceiling, -1 when there is none."""
-    top = ceiling
-    for low, high in sorted(taken, key=lambda t: -t[1]):
-        if top - high >= size:
-            break
-        top = min(top, low)
-    return top - size
-
-
-def _peak(near: _Neighbours, offsets: Sequence[int]) -> int:
-    return max((o + size for o, size in zip(offsets, near.sizes, strict=True)), default=0)
-
-
 _KEYS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
     lambda b: (-b.size, b.start),
     lambda b: (-b.size * (b.end - b.start + 1), b.start),
@@ -113,49 +94,69 @@ _KEYS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
 )
 
 
-def plan(blocks: Sequence[Block]) -> tuple[list[int], int]:
-    """Offsets and the arena size in bytes."""
-    bound, near = lower_bound(blocks), _Neighbours(blocks)
+def size_of(blocks: Sequence[Block], offsets: Sequence[int]) -> int:
+    """The bytes a placement takes: where the highest block ends."""
+    return max((o + b.size for o, b in zip(offsets, blocks, strict=True)), default=0)
+
+
+def greedy(blocks: Sequence[Block], enough: int = 0) -> tuple[list[int], int]:
+    """Offsets and size by the best of the greedy orders; the first that takes no more than ``enough`` bytes will do."""
+    near = _Neighbours(blocks)
     best: list[int] = []
-    best_order: list[int] = []
     lowest = -1
     for key in _KEYS:
-        order = sorted(range(len(blocks)), key=lambda i: (key(blocks[i]), i))
-        offsets = _place_in_order(near, order)
-        size = _peak(near, offsets)
+        offsets = _place_in_order(near, sorted(range(len(blocks)), key=lambda i: (key(blocks[i]), i)))
+        size = size_of(blocks, offsets)
         if lowest < 0 or size < lowest:
-            best, lowest, best_order = offsets, size, order
-        if lowest <= bound:
-            return best, lowest
-    return _improve(near, best_order, best, bound)
-
-
-def _improve(near: _Neighbours, order: list[int], best: list[int], bound: int) -> tuple[list[int], int]:
-    """Seeded search: a block that ends above the bound moves to the front, another to a random place, or a large one changes sides,
-    hanging from the bound in place of standing on the floor; kept unless it hurts."""
-    count = len(order)
-    rounds = BUDGET // count if count <= SEARCHED else 0
-    random = np.random.RandomState(1)
-    large = sorted(range(count), key=lambda i: (-near.sizes[i], i))[:LARGE]
-    hung: frozenset[int] = frozenset()
-    offsets, size = best, _peak(near, best)
-    lowest = size
-    for _ in range(rounds):
-        tops = [i for i in range(count) if offsets[i] + near.sizes[i] > bound]
-        if not tops:
+            best, lowest = offsets, size
+        if lowest <= enough:
             break
-        trial, sides = order, hung
-        kind = random.randint(4)
-        if kind == 0:
-            sides = hung ^ {large[random.randint(len(large))]}
-        else:
-            moved = tops[random.randint(len(tops))]
-            trial = [i for i in order if i != moved]
-            trial.insert(random.randint(count) if kind == 1 else 0, moved)
-        placed = _place_in_order(near, trial, sides, bound)
-        reached = _peak(near, placed)
-        if reached <= size:
-            order, hung, offsets, size = trial, sides, placed, reached
-        if reached < lowest:
-            best, lowest = placed, reached
     return best, lowest
+
+
+def plan(blocks: Sequence[Block], effort: int | None = None) -> tuple[list[int], int]:
+    """Offsets and the size of the memory in bytes: by the greedy orders, and where these leave a gap above the bound, by search.
+
+    ``effort`` is how many nodes the search may visit, without it a few for each block. It is counted, not timed, so that plans do not
+    depend on the machine.
+    """
+    bound = lower_bound(blocks)
+    offsets, size = greedy(blocks, bound)
+    if size <= bound or len(blocks) > SEARCHED:
+        return offsets, size
+    return _narrow_down(blocks, offsets, bound, PLAN_EFFORT * len(blocks) if effort is None else effort)
+
+
+def fit(blocks: Sequence[Block], capacity: int, alignment: int = 1, effort: int | None = None) -> list[int] | None:
+    """Offsets, multiples of the alignment, with which all blocks end at or below ``capacity`` bytes; None when none were found.
+
+    By search, without ``effort`` (as for :func:`plan`) a quick one, then by the greedy orders.
+    """
+    wanted = [Block(align_up(b.size, alignment), b.start, b.end) for b in blocks]
+    if lower_bound(wanted) > capacity:
+        return None
+    if len(wanted) <= SEARCHED:
+        found = _search(wanted).within(capacity, FIT_EFFORT * len(wanted) if effort is None else effort)
+        if found.outcome is not Outcome.ENDED:
+            return found.offsets
+    offsets, size = greedy(wanted, capacity)
+    return offsets if size <= capacity else None
+
+
+def _search(blocks: Sequence[Block]) -> Search:
+    return Search([b.size for b in blocks], [b.start for b in blocks], [b.end for b in blocks])
+
+
+def _narrow_down(blocks: Sequence[Block], best: list[int], bound: int, effort: int) -> tuple[list[int], int]:
+    """Searches at the bound, then halfway between what did not fit and what did, each time with a quarter of the effort that is left."""
+    search, size = _search(blocks), size_of(blocks, best)
+    low, capacity = bound - 1, bound
+    while low < capacity < size and effort > 0:
+        found = search.within(capacity, -(-effort // 4))
+        effort -= found.nodes
+        if found.offsets is None:
+            low = capacity
+        else:
+            best, size = found.offsets, size_of(blocks, found.offsets)
+        capacity = (low + size) // 2 // search.unit * search.unit
+    return best, size
