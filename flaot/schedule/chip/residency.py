@@ -1,0 +1,135 @@
+"""What stays on chip: activations from the step that makes them to the last one that reads them, as long as every step between still has
+room to work in. Where it has not, the activation that frees most for the least traffic lies off chip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from flaot.errors import UnsupportedError
+from flaot.plan.program import Machine, Opcode, Program, Space
+from flaot.schedule.chip.pieces import operands
+from flaot.schedule.chip.tiles import Setting, Tiling, best, candidates, smallest
+from flaot.schedule.chip.traffic import Use, only_moves, uses_of
+
+AHEAD = 8
+"""A part of on-chip memory, one in so many, is left to bring in what comes next."""
+
+
+@dataclass
+class Choice:
+    """How a step is done: the tiling taken and the other candidates; ``free`` is the on-chip memory (bytes) it may use."""
+
+    tiling: Tiling
+    others: list[Tiling]
+    free: int
+
+
+@dataclass
+class Residency:
+    """Residents by the id of their off-chip buffer, and the choice for every step that computes."""
+
+    residents: dict[int, Use] = field(default_factory=dict)
+    choices: dict[int, Choice] = field(default_factory=dict)
+    uses: dict[int, Use] = field(default_factory=dict)
+
+
+class Settler:
+    """Settles residency on one device, ``limit`` bytes of on-chip memory at a time."""
+
+    def __init__(self, program: Program, device: int, machine: Machine, alignment: int, limit: int) -> None:
+        self.program, self.device, self.machine, self.alignment, self.limit = program, device, machine, alignment, limit
+        self.uses = uses_of(program, device)
+        self.residents = {key: use for key, use in self.uses.items() if self._may_stay(use)}
+        self.known: dict[tuple[object, ...], list[Tiling]] = {}
+        self.calls = [
+            i for i, s in enumerate(program.steps)
+            if s.device == device and s.opcode is Opcode.call and not (only_moves(s) and self._touches_outside(i))
+        ]
+
+    def settle(self) -> Residency:
+        """Raises UnsupportedError for a step that does not fit in any way."""
+        while True:
+            self.calls = [i for i in self.calls if not (only_moves(self.program.steps[i]) and self._touches_outside(i))]
+            live = self._live()
+            worst, over = -1, 0
+            for i in self.calls:
+                short = live[i] + self._least(i) - self.limit
+                if short > over:
+                    worst, over = i, short
+            if worst < 0:
+                break
+            self._evict(worst, live)
+        choices = {i: self._choose(i, self.limit - live[i]) for i in self.calls}
+        return Residency(self.residents, choices, self.uses)
+
+    def _may_stay(self, use: Use) -> bool:
+        """What only passes between the host and one step, or is moved by the DMA engine anyway, is not kept."""
+        steps = self.program.steps
+        on_chip = [i for i in use.writers + use.readers if steps[i].opcode is Opcode.call]
+        if use.buffer.nbytes > self.limit:
+            return False
+        if use.arrives or use.leaves:
+            return len(on_chip) > 1 and not all(only_moves(steps[i]) for i in on_chip)
+        return True
+
+    def _touches_outside(self, index: int) -> bool:
+        return any(id(v.buffer) not in self.residents for v in operands(self.program.steps[index]))
+
+    def _live(self) -> list[int]:
+        """Bytes of residents at every step."""
+        live = [0] * (len(self.program.steps) + 1)
+        for use in self.residents.values():
+            nbytes = self._aligned(use.buffer.nbytes)
+            live[use.first] += nbytes
+            live[use.last + 1] -= nbytes
+        for i in range(1, len(live)):
+            live[i] += live[i - 1]
+        return live
+
+    def _aligned(self, nbytes: int) -> int:
+        return -(-max(nbytes, 1) // self.alignment) * self.alignment
+
+    def _setting(self, index: int) -> Setting:
+        step = self.program.steps[index]
+        outside = frozenset(i for i, v in enumerate(operands(step)) if id(v.buffer) not in self.residents)
+        return Setting(step, outside, step.work, self.alignment)
+
+    def _tilings(self, index: int, memory: int) -> list[Tiling]:
+        setting = self._setting(index)
+        key = (*setting.signature, memory)
+        if key not in self.known:
+            self.known[key] = candidates(setting, self.machine, memory)
+        return self.known[key]
+
+    def _least(self, index: int) -> int:
+        return smallest(self._tilings(index, self.limit // AHEAD)).memory
+
+    def _choose(self, index: int, free: int) -> Choice:
+        found = self._tilings(index, self.limit // AHEAD)
+        wanted = best(found, min(free, max(self.limit // AHEAD, smallest(found).memory))) if self._only_constants(index) else None
+        taken = wanted or best(found, free) or smallest(found)
+        return Choice(taken, [t for t in found if t is not taken], free)
+
+    def _only_constants(self, index: int) -> bool:
+        """Whether all that comes from outside is constant, and so may come long before the step: smaller pieces let more come ahead."""
+        step = self.program.steps[index]
+        return all(v.buffer.space is Space.constant for v in operands(step) if id(v.buffer) not in self.residents)
+
+    def _evict(self, index: int, live: list[int]) -> None:
+        def gain(use: Use) -> float:
+            crowded = sum(live[i] + self._least(i) > self.limit for i in self.calls if use.first <= i <= use.last)
+            return crowded / (len(use.writers) + len(use.readers))
+
+        there = [u for u in self.residents.values() if u.first <= index <= u.last]
+        if not there:
+            step = self.program.steps[index]
+            need = self._least(index)
+            raise UnsupportedError(
+                f"{step.op} needs {need} bytes of on-chip memory at once; {self.program.chips[self.device - 1].name} has {self.machine.on_chip}",
+                where=f"node '{step.origin[0]}'" if step.origin else "", hint="run it on the host with --exclude, or allow more on-chip memory",
+            )
+        victim = max(there, key=lambda u: (gain(u) * u.buffer.nbytes, u.buffer.nbytes, -u.first))
+        del self.residents[id(victim.buffer)]
+
+

@@ -1,0 +1,163 @@
+"""Path choice for one step: whole, or cut into parts that pass through on-chip memory, at what cost and with how much memory.
+
+Every way of cutting a step along one or two axes is a candidate. Its cost is the time of a pipeline of loads, calls and stores: the longer
+of all computing and all moving, plus what cannot overlap: bringing in what the first call waits for and taking out what the last one
+leaves. Constants are brought in ahead of time and make nobody wait.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from flaot.kernels.base import KERNELS
+from flaot.kernels.tiling import Cut, Part, part_of
+from flaot.plan import durations
+from flaot.plan.program import Machine, Space, Step
+from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes
+
+MOST_PARTS = 256
+"""Most calls a step is cut into along two axes."""
+
+COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """One candidate: the parts along every axis it is cut on, the outer one first; operands kept whole on chip; bytes of on-chip memory, bytes
+    moved, and the time (ps) it is estimated to take. ``path`` is resident, tiled (something is kept on chip and used again) or pipelined."""
+
+    axes: tuple[list[Part], ...]
+    whole: frozenset[int]
+    memory: int
+    traffic: int
+    time: int
+    path: str
+
+    @property
+    def label(self) -> str:
+        """The axes it is cut along and into how many parts: ``rows/4``."""
+        return " ".join(f"{parts[0].cut.name}/{len(parts)}" for parts in self.axes) or "whole"
+
+    @property
+    def calls(self) -> list[tuple[Part, ...]]:
+        """The parts of every call, in order."""
+        return list(product(*self.axes))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A step with what is known of its operands: ``outside`` holds those that lie off chip, ``work`` its operations."""
+
+    step: Step
+    outside: frozenset[int]
+    work: int
+    alignment: int
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Equal for steps that have the same candidates."""
+        shapes = tuple((v.dtype, v.dims, v.strides, v.buffer.space is Space.constant) for v in operands(self.step))
+        first: dict[Key, int] = {}
+        same = tuple(first.setdefault(key_of(v), i) for i, v in enumerate(operands(self.step)))
+        return self.step.kernel, self.step.params, shapes, same, self.outside, self.work, self.step.launch
+
+
+def candidates(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
+    """The step as a whole, then every way along one axis, and along two where none of these fits ``memory`` bytes."""
+    found = [_evaluate(setting, machine, (), frozenset())]
+    if not setting.outside:
+        return found
+    cuts = [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
+    for cut in cuts:
+        found += [_evaluate(setting, machine, (parts,), frozenset()) for parts in _splits(cut)]
+    if best(found, memory) is not None:
+        return found
+    for outer, inner in product(cuts, cuts):
+        if outer is inner:
+            continue
+        for a, b in product(_splits(outer), _splits(inner)):
+            if len(a) * len(b) <= MOST_PARTS:
+                found += [_evaluate(setting, machine, (a, b), whole) for whole in _kept(setting, outer, inner)]
+    return found
+
+
+def _splits(cut: Cut) -> list[list[Part]]:
+    lengths = []
+    for count in COUNTS[1:]:
+        length = -(-cut.size // count)
+        lengths.append(min(-(-length // cut.multiple) * cut.multiple, cut.size))
+    return [[Part(cut, a, min(a + n, cut.size)) for a in range(0, cut.size, n)] for n in dict.fromkeys(lengths) if n < cut.size]
+
+
+def _kept(setting: Setting, outer: Cut, inner: Cut) -> list[frozenset[int]]:
+    """Which operands to keep whole: none, or those that only the inner axis cuts and that would be brought in again and again."""
+    again = frozenset(i for i in setting.outside if i in inner.reaches and i not in outer.reaches)
+    return [frozenset(), again] if again else [frozenset()]
+
+
+def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], whole: frozenset[int]) -> Tiling:
+    step, count = setting.step, len(setting.step.inputs)
+    calls = math.prod(map(len, axes))
+    middle = tuple(parts[min(1, len(parts) - 1)] for parts in axes)
+    call = part_of(step, KERNELS[step.kernel], middle) if axes else step
+    views, sizes = operands(step), {}
+    for i in setting.outside:
+        view = views[i] if i in whole else operands(call)[i]
+        sizes[key_of(view)] = max(sizes.get(key_of(view), (0, 0)), (i, _aligned(piece_bytes(view), setting)))
+    moving, memory, first, last, reused = 0, 0, 0, 0, False
+    for i, nbytes in sizes.values():
+        constant, written = views[i].buffer.space is Space.constant, i >= count
+        loads, reach = (1, 1) if i in whole else _loads(i, axes)
+        moving += nbytes * loads * (1 + (written and key_of(views[i]) in map(key_of, step.inputs)))
+        memory += nbytes * min(reach, 2)
+        first += 0 if constant or written else nbytes
+        last += nbytes if written else 0
+        reused |= loads < calls and not written
+    computing = calls * _call_time(machine, setting, call, middle)
+    overlapped = max(computing, durations.dma_time(machine, moving))
+    time = durations.dma_time(machine, first) + overlapped + durations.dma_time(machine, last)
+    time += calls * len(sizes) * durations.of_cycles(machine, machine.setup_cycles + machine.latency_cycles) if calls > 1 else 0
+    path = "resident" if calls == 1 else "tiled" if reused else "pipelined"
+    return Tiling(axes, whole, memory, moving, time, path)
+
+
+def _loads(operand: int, axes: tuple[list[Part], ...]) -> tuple[int, int]:
+    """How often a piece of the operand is moved, and into how many pieces it is cut."""
+    moved = pieces = 1
+    for parts in reversed(axes):
+        cut = operand in parts[0].cut.reaches
+        pieces *= len(parts) if cut else 1
+        moved *= len(parts) if cut or moved > 1 else 1
+    return moved, pieces
+
+
+def _aligned(nbytes: int, setting: Setting) -> int:
+    return -(-nbytes // setting.alignment) * setting.alignment
+
+
+def work_of(total: int, parts: Sequence[Part]) -> int:
+    """Operations of a part of a step that takes ``total``."""
+    for p in parts:
+        total = -(-total * (p.end - p.begin) // p.cut.size)
+    return total
+
+
+def _call_time(machine: Machine, setting: Setting, call: Step, parts: Sequence[Part]) -> int:
+    assert call.launch is not None
+    reads = sum({key_of(v): durations.touched(v) for v in call.inputs}.values())
+    writes = sum(durations.touched(v) for v in call.outputs)
+    return durations.unit_time(machine, call.launch.unit, work_of(setting.work, parts), reads, writes)
+
+
+def smallest(found: Sequence[Tiling]) -> Tiling:
+    """The one that needs the least on-chip memory."""
+    return min(found, key=lambda t: (t.memory, t.time, len(t.calls)))
+
+
+def best(found: Sequence[Tiling], memory: int) -> Tiling | None:
+    """The fastest that fits, of equally fast ones the one with the least traffic and the fewest calls."""
+    fitting = [t for t in found if t.memory <= memory]
+    return min(fitting, key=lambda t: (t.time, t.traffic, len(t.calls)), default=None)
