@@ -25,10 +25,10 @@ def touched(view: View) -> int:
     return view.dtype.size * math.prod(d for d, s in zip(view.dims, view.strides, strict=True) if s)
 
 
-def on_chip_bytes(step: Step) -> tuple[int, int]:
-    """Bytes a call reads from and writes to on-chip memory."""
+def on_chip_bytes(step: Step) -> tuple[list[int], int]:
+    """Bytes a call reads from on-chip memory, operand by operand, and writes to it."""
     reads = {v: touched(v) for v in step.inputs if v.buffer.space is Space.on_chip}
-    return sum(reads.values()), sum(touched(v) for v in step.outputs if v.buffer.space is Space.on_chip)
+    return list(reads.values()), sum(touched(v) for v in step.outputs if v.buffer.space is Space.on_chip)
 
 
 def off_chip_bytes(step: Step) -> int:
@@ -36,13 +36,17 @@ def off_chip_bytes(step: Step) -> int:
     return sum(touched(v) for v in (*step.inputs, *step.outputs) if v.buffer.space in (Space.device, Space.constant))
 
 
-def unit_time(machine: Machine, unit: str, work: int, reads: int, writes: int, hold: int = 0) -> int:
-    """Picoseconds a compute unit is busy with a launch: the longest of its operations, its reads and its writes, after the launch."""
+def unit_time(machine: Machine, unit: str, work: int, reads: Sequence[int], hold: int = 0) -> int:
+    """Picoseconds a compute unit is busy with a launch: the longer of its operations and of reading its largest operand, each of which has
+    a port of its own to on-chip memory, after what starting it takes."""
     u = next(u for u in machine.units if u.name == unit)
-    busy = max(
-        of_amount(machine, work, u.rate), of_amount(machine, reads, machine.on_chip_rate), of_amount(machine, writes, machine.on_chip_rate)
-    )
+    busy = max(of_amount(machine, work, u.rate), of_amount(machine, max(reads, default=0), machine.on_chip_rate))
     return max(of_cycles(machine, u.launch_cycles) + busy, of_cycles(machine, hold))
+
+
+def write_time(machine: Machine, nbytes: int) -> int:
+    """Picoseconds that a unit's port for results is taken by so many bytes."""
+    return of_amount(machine, nbytes, machine.on_chip_rate)
 
 
 def moves(views: Sequence[View], dimensions: int) -> int:

@@ -168,7 +168,7 @@ class Step:
     """One kernel call. ``scratch`` is bytes per thread, the first thread's at ``scratch_offset`` of the arena; ``parallel`` says that
     splitting over threads pays. ``device`` is an index into the program's devices; steps on a chip have a ``launch`` and no place in
     the arena for scratch. A transfer moves its one input to its one output in another memory, a dma step within a chip. Every step of
-    a program with chips has a ``command``."""
+    a program with chips has a ``command``. ``work`` is operations, known while compiling."""
 
     kernel: str
     variant: str
@@ -184,6 +184,7 @@ class Step:
     opcode: Opcode = Opcode.call
     launch: Launch | None = None
     command: Command | None = None
+    work: int = field(default=0, compare=False)
 
 
 @dataclass

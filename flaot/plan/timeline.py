@@ -1,8 +1,9 @@
 """When every step of a plan runs: a pure function of its commands and of the rates of its chips.
 
-The host issues steps in the order of the plan and runs its own. It stalls while a queue is full, and until a synchronous transfer is over. A command
-starts when it is issued, those before it on its queue are complete, and what it waits for is. Buses are taken one transfer after the
-other: the first gap that is long enough.
+The host issues steps in the order of the plan and runs its own. It stalls while a queue is full, and until a synchronous transfer is over.
+A command starts when it is issued, those before it on its queue are over, and what it waits for is complete. Buses are taken one transfer
+after the other: the first gap that is long enough. Units write results behind: while the last bytes of one launch are written the next
+one runs already, but not the one after that.
 """
 
 from __future__ import annotations
@@ -50,15 +51,6 @@ class Timeline:
         """Picoseconds that a queue of a device is taken."""
         return sum(s.duration for s in self.spans if s.device == device and s.queue == queue)
 
-    def chip_time(self) -> int:
-        """Picoseconds during which some chip computes or moves: what is left of the end when the host's own steps cost nothing."""
-        spans = sorted((s.start, s.end) for s in self.spans if s.device != HOST)
-        total, reached = 0, 0
-        for start, end in spans:
-            total += max(end - max(start, reached), 0)
-            reached = max(reached, end)
-        return total
-
 
 class _Bus:
     """Intervals during which a bus is taken, sorted."""
@@ -79,68 +71,138 @@ class _Bus:
         return start
 
 
-def timeline(chips: Sequence[Chip], steps: Sequence[Step]) -> Timeline:
-    """The timeline of steps that all have commands."""
-    return _Clock([c.machine for c in chips]).run(steps)
+def timeline(chips: Sequence[Chip], steps: Sequence[Step], alone: bool = False) -> Timeline:
+    """The timeline of steps that all have commands; ``alone``: as if the host and transfers to and from it took no time."""
+    return _Clock([c.machine for c in chips], alone).run(steps)
+
+
+Queue = tuple[int, int]
 
 
 class _Clock:
-    def __init__(self, machines: Sequence[Machine]) -> None:
-        self.machines = machines
-        self.now = 0
-        self.free: dict[tuple[int, int], int] = {}
-        self.held: dict[tuple[int, int], deque[int]] = {}
+    """Runs commands in the order of their start: that is the order in which buses serve them."""
+
+    def __init__(self, machines: Sequence[Machine], alone: bool) -> None:
+        self.machines, self.alone = machines, alone
+        self.now, self.next, self.blocker = 0, 0, -1
+        self.issued: list[int] = []
+        self.waiting: dict[Queue, deque[int]] = {}
+        self.flying: dict[Queue, deque[int]] = {}
+        self.free: dict[Queue, int] = {}
+        self.written: dict[Queue, tuple[int, int]] = {}
         self.memory = [_Bus() for _ in machines]
         self.links: dict[int, _Bus] = {}
-        self.done = Timeline()
+        self.spans: list[Span | None] = []
 
     def run(self, steps: Sequence[Step]) -> Timeline:
-        for i, step in enumerate(steps):
-            assert step.command is not None
-            span = self._host(i, step.command) if step.device == HOST else self._chip(i, step, step.command)
-            self.done.spans.append(span)
-        return self.done
+        self.steps, self.spans = steps, [None] * len(steps)
+        while self.next < len(steps) or any(self.waiting.values()):
+            if not self._issue():
+                self._start()
+        return Timeline([s for s in self.spans if s is not None])
 
-    def _ready(self, command: Command) -> int:
-        return max((self.done.spans[w].end for w in command.waits), default=0)
+    def _ready(self, index: int) -> int | None:
+        """When all that a step waits for is complete; None while that is not known."""
+        latest, command = 0, self.steps[index].command
+        assert command is not None
+        for w in command.waits:
+            span = self.spans[w]
+            if span is None:
+                return None
+            latest = max(latest, span.end)
+        return latest
 
-    def _host(self, index: int, command: Command) -> Span:
-        start = max(self.now, self._ready(command))
-        span = Span(index, HOST, command.queue, self.now, start, start + command.work)
-        self.now = span.end
-        return span
+    # -- the host ------------------------------------------------------------------------------------------------------
 
-    def _chip(self, index: int, step: Step, command: Command) -> Span:
-        machine, key = self.machines[step.device - 1], (step.device, command.queue)
-        self._issue(machine, key)
-        issued = self.now
-        start = max(issued, self._ready(command), self.free.get(key, 0))
-        end, contention = self._finish(machine, step, command, start)
-        self.free[key] = end
-        self.held[key].append(end)
-        if step.opcode is Opcode.transfer and machine.transfer is Transfers.synchronous:
-            self.now = end
-        return Span(index, step.device, command.queue, issued, start, end, contention)
+    def _issue(self) -> bool:
+        """Issues the next step, unless that has to wait for something whose end is not known yet."""
+        if self.blocker >= 0:
+            span = self.spans[self.blocker]
+            if span is None:
+                return False
+            self.now, self.blocker = max(self.now, span.end), -1
+        if self.next == len(self.steps):
+            return False
+        index, step = self.next, self.steps[self.next]
+        if not (self._host(index, step) if step.device == HOST else self._enqueue(index, step)):
+            return False
+        self.next += 1
+        return True
 
-    def _issue(self, machine: Machine, key: tuple[int, int]) -> None:
-        """Waits until the queue has room."""
+    def _host(self, index: int, step: Step) -> bool:
+        ready = self._ready(index)
+        if ready is None:
+            return False
+        assert step.command is not None
+        start = max(self.now, ready)
+        span = Span(index, HOST, step.command.queue, self.now, start, start + (0 if self.alone else step.command.work))
+        self.spans[index], self.now = span, span.end
+        self.issued.append(span.issued)
+        return True
+
+    def _enqueue(self, index: int, step: Step) -> bool:
+        assert step.command is not None
+        machine, key = self.machines[step.device - 1], (step.device, step.command.queue)
         unit = key[1] - machine.channels
-        own = machine.units[unit].depth if 0 <= unit < len(machine.units) else 0
-        depth, held = own or machine.depth, self.held.setdefault(key, deque())
-        while depth and len(held) >= depth:
-            self.now = max(self.now, held.popleft())
+        depth = (machine.units[unit].depth if 0 <= unit < len(machine.units) else 0) or machine.depth
+        flying = self.flying.setdefault(key, deque())
+        while depth and len(flying) >= depth:
+            oldest = self.spans[flying[0]]
+            if oldest is None:
+                return False
+            self.now = max(self.now, oldest.end)
+            flying.popleft()
+        flying.append(index)
+        self.waiting.setdefault(key, deque()).append(index)
+        self.issued.append(self.now)
+        if step.opcode is Opcode.transfer and machine.transfer is Transfers.synchronous:
+            self.blocker = index
+        return True
 
-    def _finish(self, machine: Machine, step: Step, command: Command, start: int) -> tuple[int, int]:
-        """End of a command that starts at ``start``, and how long its bus keeps it waiting."""
+    # -- queues --------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Starts the command at the head of a queue that can start first."""
+        best: tuple[int, int, Queue] | None = None
+        for key, waiting in self.waiting.items():
+            ready = self._ready(waiting[0]) if waiting else None
+            if ready is not None:
+                start = max(ready, self.issued[waiting[0]], self.free.get(key, 0))
+                best = min(best, (start, waiting[0], key)) if best is not None else (start, waiting[0], key)
+        if best is None:
+            raise ValueError("steps wait for each other")
+        start, index, key = best
+        self.waiting[key].popleft()
+        self.spans[index] = self._chip(index, self.steps[index], key, start)
+
+    def _chip(self, index: int, step: Step, key: Queue, start: int) -> Span:
+        machine, command, contention = self.machines[step.device - 1], step.command, 0
+        assert command is not None
+        if step.opcode is Opcode.call and command.queue >= machine.channels:
+            start, end = self._launch(machine, step, command, key, start)
+        else:
+            end, contention = self._move(machine, step, command, start)
+            self.free[key] = end
+        return Span(index, step.device, command.queue, self.issued[index], start, end, contention)
+
+    def _launch(self, machine: Machine, step: Step, command: Command, key: Queue, ready: int) -> tuple[int, int]:
+        """Start of a launch and the time its result is written."""
+        assert step.launch is not None
+        before, last = self.written.get(key, (0, 0))
+        reads, writes = durations.on_chip_bytes(step)
+        start = max(ready, before)
+        over = start + durations.unit_time(machine, step.launch.unit, command.work, reads, command.hold)
+        end = max(over, max(start, last) + durations.write_time(machine, writes))
+        self.free[key], self.written[key] = over, (last, end)
+        return start, end
+
+    def _move(self, machine: Machine, step: Step, command: Command, start: int) -> tuple[int, int]:
+        """End of a transfer that starts at ``start``, and how long its bus keeps it waiting."""
         if step.opcode is Opcode.transfer:
-            setup, length = durations.link_time(machine, durations.touched(step.inputs[0]))
+            setup, length = (0, 0) if self.alone else durations.link_time(machine, durations.touched(step.inputs[0]))
             bus = self.links.setdefault(machine.bus, _Bus())
-        elif command.queue < machine.channels:
+        else:
             setup, length = durations.dma_setup(machine, step), durations.dma_time(machine, durations.off_chip_bytes(step))
             bus = self.memory[step.device - 1]
-        else:
-            assert step.launch is not None
-            reads, writes = durations.on_chip_bytes(step)
-            return start + durations.unit_time(machine, step.launch.unit, command.work, reads, writes, command.hold), 0
         begin = bus.reserve(start + setup, length)
         return max(begin + length, start + durations.of_cycles(machine, command.hold)), begin - start - setup

@@ -10,7 +10,7 @@ import numpy as np
 from flaot.errors import InternalError
 from flaot.ir.graph import HOST, Node, Place, Value
 from flaot.ir.types import DType, TensorType, dense_strides
-from flaot.kernels.base import Implementation, Kernel
+from flaot.kernels.base import KERNELS, Implementation, Kernel
 from flaot.plan.program import Buffer, Launch, Opcode, Space, Step, View
 from flaot.schedule.narrow import narrow
 from flaot.targets.cpu import Cpu
@@ -45,7 +45,17 @@ class Lowering:
     def run(self, node: Node, way: Implementation) -> None:
         """Lowers one node."""
         self._origin, self._op, self._place, self._node = node.origin, node.op.name, node.place, node
+        first = len(self.steps)
         way.lower(node, self)
+        self._share(node.op.cost(node.input_types, node.output_types).flops, self.steps[first:])
+
+    @staticmethod
+    def _share(flops: float, steps: Sequence[Step]) -> None:
+        """Divides the operations of a node among its steps that compute, by the elements they write."""
+        computing = [s for s in steps if s.opcode is Opcode.call and not KERNELS[s.kernel].moves]
+        written = [sum(v.elements for v in s.outputs) for s in computing]
+        for step, elements in zip(computing, written, strict=True):
+            step.work = round(flops * elements / max(sum(written), 1))
 
     def on_host(self, *origin: str) -> None:
         """Names what the next steps, on the host, are for when they belong to no node."""

@@ -12,6 +12,10 @@ from flaot.errors import InternalError
 from flaot.plan.program import Buffer, Opcode, Program, Space, Step, View
 
 
+OF_CHIPS = (Space.device, Space.on_chip)
+WRITABLE = (Space.arena, Space.output, *OF_CHIPS)
+
+
 def validate(program: Program) -> None:
     """Checks the whole program; returns nothing when it holds."""
     spans = _lifetimes(program)
@@ -23,7 +27,10 @@ def validate(program: Program) -> None:
             scratch += [(i, 1, step.scratch_offset, step.scratch), (i + 1, 0, step.scratch_offset, step.scratch)]
             _bounds(step.scratch_offset, step.scratch, program.arena, program.alignment, f"scratch of step {i}")
     memories = [(Space.arena, 0, program.arena, program.alignment)]
-    memories += [(Space.device, i, c.arena, c.alignment) for i, c in enumerate(program.chips, 1)]
+    for i, c in enumerate(program.chips, 1):
+        memories += [(Space.device, i, c.arena, c.alignment), (Space.on_chip, i, c.machine.on_chip_peak, c.alignment)]
+        if c.machine.on_chip_peak > c.machine.on_chip:
+            raise InternalError(f"{c.machine.on_chip_peak} bytes of on-chip memory; {c.name} has {c.machine.on_chip}")
     for space, device, size, alignment in memories:
         here = [(b, first, last) for b, first, last in spans if b.space is space and b.index == device]
         for buffer, _, _ in here:
@@ -42,8 +49,8 @@ def _placed(index: int, step: Step) -> None:
             raise InternalError(f"step {index} is no transfer between the host and a chip")
         return
     for view in views:
-        on_chip = view.buffer.space in (Space.device, Space.constant) and view.buffer.index == step.device
-        on_host = view.buffer.space is not Space.device and (view.buffer.space is not Space.constant or view.buffer.index == 0)
+        on_chip = view.buffer.space in (Space.device, Space.on_chip, Space.constant) and view.buffer.index == step.device
+        on_host = view.buffer.space not in OF_CHIPS and (view.buffer.space is not Space.constant or view.buffer.index == 0)
         if not (on_chip if step.device else on_host):
             where = f"'{view.buffer.name}' in {view.buffer.space.name} memory"
             raise InternalError(f"step {index} ({step.kernel}) on device {step.device} uses {where}")
@@ -56,15 +63,15 @@ def _lifetimes(program: Program) -> list[tuple[Buffer, int, int]]:
         for view in step.inputs:
             _fits(view, i)
             space = view.buffer.space
-            if space in (Space.arena, Space.output, Space.device) and id(view.buffer) not in written and view.elements:
+            if space in WRITABLE and id(view.buffer) not in written and view.elements:
                 raise InternalError(f"step {i} ({step.kernel}) reads '{view.buffer.name}' before anything is written to it")
         for view in step.outputs:
             _fits(view, i)
-            if view.buffer.space not in (Space.arena, Space.output, Space.device):
+            if view.buffer.space not in WRITABLE:
                 raise InternalError(f"step {i} ({step.kernel}) writes to {view.buffer.space.name} memory")
             written.add(id(view.buffer))
         for view in (*step.inputs, *step.outputs):
-            if view.buffer.space in (Space.arena, Space.device):
+            if view.buffer.space in (Space.arena, *OF_CHIPS):
                 first = spans[id(view.buffer)][1] if id(view.buffer) in spans else i
                 spans[id(view.buffer)] = (view.buffer, first, i)
     for port in program.outputs:

@@ -3,7 +3,6 @@ room to work in. Where it has not, the activation that frees most for the least 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from flaot.errors import UnsupportedError

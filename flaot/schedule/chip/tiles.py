@@ -1,7 +1,7 @@
 """Path choice for one step: whole, or cut into parts that pass through on-chip memory, at what cost and with how much memory.
 
 Every way of cutting a step along one or two axes is a candidate. Its cost is the time of a pipeline of loads, calls and stores: the longer
-of all computing and all moving, plus what cannot overlap: bringing in what the first call waits for and taking out what the last one
+of all computing and all moving, plus what cannot overlap: bringing in what the first call waits for, the last call, and taking out what it
 leaves. Constants are brought in ahead of time and make nobody wait.
 """
 
@@ -20,6 +20,9 @@ from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes
 
 MOST_PARTS = 256
 """Most calls a step is cut into along two axes."""
+
+CALL = 100
+"""Cycles that a further call is taken to cost, so that no step is cut for next to nothing."""
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
@@ -103,7 +106,8 @@ def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], 
     calls = math.prod(map(len, axes))
     middle = tuple(parts[min(1, len(parts) - 1)] for parts in axes)
     call = part_of(step, KERNELS[step.kernel], middle) if axes else step
-    views, sizes = operands(step), {}
+    views = operands(step)
+    sizes: dict[Key, tuple[int, int]] = {}
     for i in setting.outside:
         view = views[i] if i in whole else operands(call)[i]
         sizes[key_of(view)] = max(sizes.get(key_of(view), (0, 0)), (i, _aligned(piece_bytes(view), setting)))
@@ -118,8 +122,9 @@ def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], 
         reused |= loads < calls and not written
     computing = calls * _call_time(machine, setting, call, middle)
     overlapped = max(computing, durations.dma_time(machine, moving))
-    time = durations.dma_time(machine, first) + overlapped + durations.dma_time(machine, last)
-    time += calls * len(sizes) * durations.of_cycles(machine, machine.setup_cycles + machine.latency_cycles) if calls > 1 else 0
+    tail = min(computing, durations.dma_time(machine, moving)) // calls
+    started = durations.of_cycles(machine, CALL + len(sizes) * (machine.setup_cycles + machine.latency_cycles))
+    time = durations.dma_time(machine, first) + overlapped + tail + durations.dma_time(machine, last) + (calls - 1) * started
     path = "resident" if calls == 1 else "tiled" if reused else "pipelined"
     return Tiling(axes, whole, memory, moving, time, path)
 
@@ -147,9 +152,10 @@ def work_of(total: int, parts: Sequence[Part]) -> int:
 
 def _call_time(machine: Machine, setting: Setting, call: Step, parts: Sequence[Part]) -> int:
     assert call.launch is not None
-    reads = sum({key_of(v): durations.touched(v) for v in call.inputs}.values())
+    reads = [durations.touched(v) for v in call.inputs]
     writes = sum(durations.touched(v) for v in call.outputs)
-    return durations.unit_time(machine, call.launch.unit, work_of(setting.work, parts), reads, writes)
+    busy = durations.unit_time(machine, call.launch.unit, work_of(setting.work, parts), reads)
+    return max(busy, durations.write_time(machine, writes))
 
 
 def smallest(found: Sequence[Tiling]) -> Tiling:

@@ -11,6 +11,9 @@ from flaot.plan.program import Machine, Transfers, Unit
 NOMINAL_MHZ = 1000.0
 """Clock of a chip that states none: its cycles are nanoseconds."""
 
+CHANNELS = 2
+"""DMA channels, unless stated: one for what is brought in ahead, one for the rest."""
+
 DIMENSIONS = 3
 """Strided axes of one DMA transfer, unless stated."""
 
@@ -32,7 +35,7 @@ def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None) -> M
     chip, off, dma, host = full.memory.on_chip_cache, full.memory.off_chip_memory, full.dma, full.host
     mhz = full.clock_mhz or NOMINAL_MHZ
     size = chip.size_kb * 1024
-    channels = (dma.channels if dma is not None else None) or 1
+    channels = (dma.channels if dma is not None else None) or CHANNELS
     rate = off.bandwidth_gb_per_s if dma is None or dma.gb_per_s is None else min(off.bandwidth_gb_per_s, dma.gb_per_s)
     link = (host.link_gb_per_s if host is not None else None) or min(LINK_GB_PER_S, off.bandwidth_gb_per_s)
     link_setup = host.link_setup_cycles if host is not None else None

@@ -105,7 +105,7 @@ fl_status fl_verify_launch(fl_plan *plan, const fl_plan_step *s, const fl_tensor
   if (s->flags != 0 || s->scratch_offset != 0 || s->scratch_size > UINT32_MAX) return FL_PLAN_STEP;
   for (uint32_t i = 0; i < (uint32_t)s->in_count + s->out_count; i++) {
     plan->operand = i;
-    if (!in_chip(plan, s->device, t[i]) || (t[i]->window != 0 && !(k->traits & FL_KERNEL_MOVES))) return FL_PLAN_ADDRESS;
+    if (!in_chip(plan, s->device, t[i]) || (t[i]->window != 0 && t[i]->space != FL_ON_CHIP && !(k->traits & FL_KERNEL_MOVES))) return FL_PLAN_ADDRESS;
     wide[i] = fl_widened(t[i]), seen[i] = &wide[i];
   }
   fl_call c = {seen, null, s->in_count, s->out_count, plan->params + s->params, s->params_size, NULL, (size_t)s->scratch_size, 0, 1};

@@ -1,0 +1,111 @@
+"""A program of whole-tensor steps to commands for its chips: residency, tiles, prefetch, places, queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from flaot.errors import UnsupportedError
+from flaot.plan.program import Named, Program
+from flaot.schedule.assign import assign_memory
+from flaot.schedule.chip.commands import assign_commands
+from flaot.schedule.chip.pieces import in_copy, operands
+from flaot.schedule.chip.prefetch import Placed, place
+from flaot.schedule.chip.residency import Residency, Settler
+from flaot.schedule.chip.sequence import Item, Sequencer, Tape
+
+LIMITS = (1.0, 0.94, 0.88, 0.8, 0.7, 0.6, 0.45, 0.3)
+"""Parts of on-chip memory that residents and tiles may fill, tried until everything finds a place."""
+
+HOST_PS_PER_FLOP, HOST_PS_PER_BYTE = 1000, 250
+"""Assumed speed of the host's kernels: one operation and four bytes a nanosecond."""
+
+
+@dataclass(frozen=True)
+class ChipOptions:
+    """``pool`` limits on-chip memory (bytes), ``depth`` the commands a queue holds; without ``asynchronous`` nothing overlaps."""
+
+    pool: int | None = None
+    depth: int | None = None
+    asynchronous: bool = True
+
+
+@dataclass
+class Composed:
+    """What was decided: residency by device, and on-chip memory used and live at once at most (bytes)."""
+
+    residencies: dict[int, Residency] = field(default_factory=dict)
+    placed: dict[int, Placed] = field(default_factory=dict)
+
+
+def compose(program: Program, options: ChipOptions) -> Composed:
+    """Rewrites the program's steps. Its chips have machines; memory is not assigned yet. Raises UnsupportedError for a step whose operands do not
+    fit on chip in any way."""
+    _limit(program, options)
+    for share in LIMITS:
+        made = _try(program, share)
+        if made is not None:
+            composed, tape, slots = made
+            _finish(program, tape, slots, options.asynchronous)
+            return composed
+    chip = program.chips[0]
+    raise UnsupportedError(f"no arrangement of on-chip memory fits the {chip.machine.on_chip} bytes of {chip.name}")
+
+
+def _limit(program: Program, options: ChipOptions) -> None:
+    for chip in program.chips:
+        m = chip.machine
+        pool = m.on_chip if options.pool is None else min(m.on_chip, options.pool)
+        chip.machine = replace(m, on_chip=pool, depth=m.depth if options.depth is None else options.depth)
+
+
+def _try(program: Program, share: float) -> tuple[Composed, Tape, list[int]] | None:
+    composed = Composed()
+    for device, chip in enumerate(program.chips, 1):
+        limit = int(chip.machine.on_chip * share) // chip.alignment * chip.alignment
+        composed.residencies[device] = Settler(program, device, chip.machine, chip.alignment, limit).settle()
+    tape = Sequencer(program, composed.residencies).run()
+    slots = [load.before for load in tape.loads]
+    for device, chip in enumerate(program.chips, 1):
+        whole = chip.machine.on_chip // chip.alignment * chip.alignment
+        placed = place(tape, device, whole, chip.alignment)
+        if placed is None:
+            return None
+        composed.placed[device] = placed
+        slots = [max(a, b) if load.item.step.device != device else b for a, b, load in zip(slots, placed.slots, tape.loads, strict=True)]
+        chip.machine = replace(chip.machine, on_chip_peak=placed.peak)
+    return composed, tape, slots
+
+
+def _finish(program: Program, tape: Tape, slots: list[int], asynchronous: bool) -> None:
+    order = _merged(tape, slots)
+    position = {id(item): i for i, item in enumerate(order)}
+    _rename(program, tape, position)
+    works = [i.work if i.step.device else _host_work(i) for i in order]
+    program.steps = [i.step for i in order]
+    assign_memory(program)
+    program.steps = assign_commands(program.steps, works, program.chips, asynchronous)
+
+
+def _merged(tape: Tape, slots: list[int]) -> list[Item]:
+    before: dict[int, list[Item]] = {}
+    for load, slot in zip(tape.loads, slots, strict=True):
+        before.setdefault(slot, []).append(load.item)
+    order: list[Item] = []
+    for i, item in enumerate(tape.items):
+        order += [*before.get(i, ()), item]
+    return order
+
+
+def _host_work(item: Item) -> int:
+    views = operands(item.step)
+    return item.step.work * HOST_PS_PER_FLOP + sum(v.elements * v.dtype.size for v in views) * HOST_PS_PER_BYTE
+
+
+def _rename(program: Program, tape: Tape, position: dict[int, int]) -> None:
+    """Names follow their values on chip, where they are whole, and hold from the last step of what makes them on."""
+    names = []
+    for n in program.names:
+        inside = tape.copies.get(id(n.view.buffer))
+        view = n.view if inside is None else in_copy(n.view, inside)
+        names.append(Named(n.name, view, position[id(tape.items[tape.ends[n.step]])]))
+    program.names = names

@@ -1,0 +1,138 @@
+"""How early pieces are brought in: as soon as on-chip memory has room for them until they are used, in the order of their use. Then places for
+everything on chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flaot.plan.program import Buffer, Space
+from flaot.schedule.chip.pieces import operands
+from flaot.schedule.chip.sequence import Tape
+from flaot.schedule.memory import Block, align_up, lower_bound, plan
+
+SHARES = (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
+"""Parts of the room beside what steps work on that are filled ahead of time; the first with which everything finds a place."""
+
+
+@dataclass
+class Span:
+    """An on-chip buffer with the items of its first and last use."""
+
+    buffer: Buffer
+    first: int
+    last: int
+
+
+@dataclass
+class Placed:
+    """For every load the item it is issued before; bytes of on-chip memory used, and the most bytes alive at once."""
+
+    slots: list[int]
+    peak: int
+    lower_bound: int
+
+
+def place(tape: Tape, device: int, limit: int, alignment: int) -> Placed | None:
+    """Sets the offset of every on-chip buffer of a device; None when ``limit`` bytes do not hold them. What steps work on is packed first;
+    loads then come one by one, as early as there is a hole for them."""
+    spans = _spans(tape, device)
+    loaded = {id(load.item.step.outputs[0].buffer) for load in tape.loads if load.item.step.device == device}
+    fixed = [s for key, s in spans.items() if key not in loaded]
+    offsets, size = plan([Block(align_up(s.buffer.nbytes, alignment), s.first, s.last) for s in fixed])
+    if size > limit:
+        return None
+    for share in SHARES:
+        holes = _Holes(limit, alignment)
+        for span, offset in zip(fixed, offsets, strict=True):
+            holes.take(span, offset)
+        slots = _load_all(tape, device, spans, _room(tape, spans, limit, alignment, share), holes)
+        if slots is not None:
+            blocks = [Block(align_up(s.buffer.nbytes, alignment), s.first, s.last) for s in holes.spans]
+            peak = max((s.buffer.offset + b.size for s, b in zip(holes.spans, blocks, strict=True) if s.buffer.offset is not None), default=0)
+            return Placed(slots, peak, lower_bound(blocks))
+    return None
+
+
+class _Holes:
+    """On-chip memory with what has a place in it."""
+
+    def __init__(self, limit: int, alignment: int) -> None:
+        self.limit, self.alignment = limit, alignment
+        self.spans: list[Span] = []
+        self._taken: list[tuple[int, int, int, int]] = []
+
+    def take(self, span: Span, offset: int) -> None:
+        span.buffer.offset = offset
+        self.spans.append(span)
+        self._taken.append((offset, offset + align_up(span.buffer.nbytes, self.alignment), span.first, span.last))
+
+    def lowest(self, nbytes: int, first: int, last: int) -> int | None:
+        """The lowest hole of that many bytes that is free from item ``first`` to ``last``."""
+        at = 0
+        for low, high in sorted((low, high) for low, high, begin, end in self._taken if begin <= last and end >= first):
+            if low - at >= nbytes:
+                break
+            at = max(at, high)
+        return at if at + nbytes <= self.limit else None
+
+
+def _load_all(tape: Tape, device: int, spans: dict[int, Span], room: list[int], holes: _Holes) -> list[int] | None:
+    """Places the loads in order; the item each is issued before (of loads of other devices too), None when one finds no hole at all."""
+    slots, low = [], 0
+    known: dict[int, Span] = {}
+    for load in tape.loads:
+        buffer = load.item.step.outputs[0].buffer
+        if load.item.step.device != device or id(buffer) in known:
+            slots.append(load.before)
+            continue
+        span, nbytes = spans[id(buffer)], align_up(buffer.nbytes, holes.alignment)
+        low = max(low, min(load.earliest, load.before))
+        earliest = load.before
+        while earliest > low and room[earliest - 1] >= nbytes:
+            earliest -= 1
+        found = _earliest_hole(holes, nbytes, earliest, load.before, span.last)
+        if found is None:
+            return None
+        low, offset = found
+        for i in range(low, load.before):
+            room[i] -= nbytes
+        known[id(buffer)] = Span(buffer, low, span.last)
+        holes.take(known[id(buffer)], offset)
+        slots.append(low)
+    return slots
+
+
+def _earliest_hole(holes: _Holes, nbytes: int, low: int, high: int, last: int) -> tuple[int, int] | None:
+    """The earliest item from ``low`` to ``high`` from which on a hole is free until ``last``, and its offset."""
+    offset = holes.lowest(nbytes, high, last)
+    if offset is None:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        trial = holes.lowest(nbytes, middle, last)
+        if trial is None:
+            low = middle + 1
+        else:
+            high, offset = middle, trial
+    return high, offset
+
+
+def _spans(tape: Tape, device: int) -> dict[int, Span]:
+    found: dict[int, Span] = {}
+    for i, item in enumerate(tape.items):
+        for view in operands(item.step):
+            b = view.buffer
+            if b.space is Space.on_chip and b.index == device:
+                span = found.setdefault(id(b), Span(b, i, i))
+                span.last = i
+    return found
+
+
+def _room(tape: Tape, spans: dict[int, Span], limit: int, alignment: int, share: float) -> list[int]:
+    """Bytes at every item that may be filled ahead of time: ``share`` of what the items themselves leave."""
+    room = [limit] * (len(tape.items) + 1)
+    for span in spans.values():
+        nbytes = align_up(span.buffer.nbytes, alignment)
+        for i in range(span.first, span.last + 1):
+            room[i] -= nbytes
+    return [int(r * share) for r in room]
