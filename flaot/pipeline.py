@@ -37,6 +37,8 @@ from flaot.rewrite import Tracer, rules_in, run_rules
 from flaot.rewrite.engine import Gate, one_place
 from flaot.rules.expand import movements
 from flaot.schedule.build import choose_all, schedule
+from flaot.schedule.chip.compose import PLAIN, ChipOptions, Composed
+from flaot.schedule.chip.estimate import Estimate
 from flaot.schedule.evaluate import evaluate
 from flaot.targets.cpu import device_record
 
@@ -52,7 +54,8 @@ class Options:
     or "high" for nothing less exact than the model: no kernel that approximates (Winograd), no narrower element type. ``policy`` says
     what the host may run (None: as the descriptor says), ``fusion_level`` 0 to 3 which fusions of the descriptor are used,
     ``input_layouts`` in which order inputs are fed (``{"x": "NHWC"}``). ``keep_decisions`` keeps the record in plans for a CPU chip too,
-    those for others always hold it. ``observe`` is called after every stage with its name and graph."""
+    those for others always hold it. ``chips`` limits on-chip memory, queues and
+    overlap. ``observe`` is called after every stage with its name and graph."""
 
     shapes: Mapping[str, tuple[int, ...] | int] = field(default_factory=dict)
     precision: str = "default"
@@ -60,6 +63,7 @@ class Options:
     fusion_level: int = 2
     input_layouts: Mapping[str, str] = field(default_factory=dict)
     keep_decisions: bool = False
+    chips: ChipOptions = PLAIN
     observe: Callable[[str, Graph], None] = lambda stage, graph: None
 
     def __post_init__(self) -> None:
@@ -72,13 +76,14 @@ class Options:
 @dataclass
 class Compiled:
     """The bytes of a ``.flp`` file with what is known about them: the program they hold, the graph as it was scheduled, the record of
-    every decision, and ``report``, what ``flaot compile --json`` prints (sizes in bytes)."""
+    every decision, and ``report``, what ``flaot compile --json`` prints (sizes in bytes), and ``estimates``, one per chip."""
 
     plan: bytes
     program: Program
     graph: Graph
     record: Record
     report: dict[str, Any]
+    estimates: list[Estimate]
 
 
 def compile_model(model: Any, chip: Hcd | str | Path = "host", options: Options | None = None) -> Compiled:
@@ -123,12 +128,13 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
                 mapper.layouts(graph, choose_all(graph, mapper.devices()))
         _passed(stage, graph, options)
     devices = mapper.devices()
-    program = schedule(graph, devices, mapper.chips())
+    program, composed = schedule(graph, devices, mapper.chips(), options.chips)
+    mapper.record.paths = composed.paths
     mapper.complete(graph, program)
     if not mapper.is_cpu or options.keep_decisions:
         program.decisions = mapper.record.compact()
     plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(devices.host))
-    return Compiled(plan, program, graph, mapper.record, _report(plan, program, mapper.record))
+    return Compiled(plan, program, graph, mapper.record, _report(plan, program, mapper.record, composed), composed.estimates)
 
 
 def query_model(model: Any, chip: Hcd | str | Path, options: Options | None = None) -> list[dict[str, Any]]:
@@ -172,7 +178,7 @@ def chain(graph: Graph, tracer: Tracer | None = None, gate: Gate = one_place) ->
     graph.prune()
 
 
-def _report(plan: bytes, program: Program, record: Record) -> dict[str, Any]:
+def _report(plan: bytes, program: Program, record: Record, composed: Composed) -> dict[str, Any]:
     constants = {id(v.buffer): v.buffer.nbytes for s in program.steps for v in s.inputs if v.buffer.data is not None}
     return {
         "digest": plan_digest(plan).hex(),
@@ -188,7 +194,16 @@ def _report(plan: bytes, program: Program, record: Record) -> dict[str, Any]:
             "lower_bound_bytes": program.lower_bound,
             "ratio": program.arena / program.lower_bound if program.lower_bound else 1.0,
         },
+        **_estimated(composed),
     }
+
+
+def _estimated(composed: Composed) -> dict[str, Any]:
+    """The estimate of the first chip, and under ``chips`` of every one."""
+    if not composed.estimates:
+        return {}
+    first, *_ = every = [e.to_json() for e in composed.estimates]
+    return {"estimate": {**first, "chips": every}}
 
 
 def _conversion(inserted: Inserted) -> dict[str, Any]:

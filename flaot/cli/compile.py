@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from flaot.cli import console, progress
-from flaot.cli.mapping import LEVELS, layouts, mapping_options, policy
+from flaot.cli.mapping import LEVELS, chip_options, layouts, limits, mapping_options, policy
 from flaot.cli.options import CHIP, FILE, json_option, shapes
 from flaot.errors import FlaotError, UsageError, located, printable
 from flaot.files import check_output, write_file
@@ -26,6 +26,7 @@ Examples:
   flaot compile model.onnx --hcd npu_v3 --fallback error --explain decisions.json
   flaot compile model.onnx --hcd npu_v3 --route Softmax=host --route '/encoder/3/*=host' -v
   flaot compile model.onnx --hcd npu_v3 --allow-expand Attention
+  flaot compile model.onnx --hcd npu_v3 --memory-pool-size 4096 --queue-depth 8 --json | jq .estimate
   flaot compile model.onnx --json | jq .memory.arena_bytes"""
 
 
@@ -37,6 +38,7 @@ Examples:
 @mapping_options
 @click.option("--fusion-level", type=click.Choice(LEVELS), default="balanced", show_default=True, help="Fusions of the chip to use.")
 @click.option("--input-layout", multiple=True, metavar="NAME=LAYOUT", help="Feed an input in this order, such as x=NHWC; repeatable.")
+@chip_options
 @click.option("--explain", type=FILE, metavar="FILE.json", help="Write the record of every decision.")
 @click.option("--keep-decisions", is_flag=True, help="Keep that record in the plan of a CPU chip too, for 'flaot inspect --why'.")
 @click.option("-v", "--verbose", is_flag=True, help="Print one line per mapped node.")
@@ -85,7 +87,7 @@ def command(
         begin_part(names[0])
         options = Options(
             bindings, mapping["precision"], policy(chip, mapping), LEVELS.index(fusion_level), layouts(input_layout), keep_decisions,
-            observe,
+            limits(mapping), observe,
         )
         try:
             compiled = compile_model(model, chip, options) if after is None else _go_on(model, chip, options, after)
@@ -99,6 +101,8 @@ def command(
         console.document(document)
         return
     _show(model, document)
+    for line in (line for e in compiled.estimates for line in e.lines()):
+        console.out(f"  {line}")
     on_chip = chip.full.chip.device_type != "cpu"
     for line in compiled.record.summary_lines() if on_chip or verbose else ():
         console.out(f"  {line}")

@@ -15,6 +15,7 @@ from flaot.mapping import LEVELS as LEVELS
 if TYPE_CHECKING:
     from flaot.hcd import Hcd
     from flaot.mapping.policy import Policy
+    from flaot.schedule.chip.compose import ChipOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +39,34 @@ _OPTIONS = (
     click.option("--allow-expand", multiple=True, metavar="OP", help=EXPAND),
     click.option("--precision", type=click.Choice(["default", "high"]), default="default", help=PRECISION),
 )
+
+
+_CHIP_OPTIONS = (
+    click.option(
+        "--memory-pool-size", type=click.IntRange(1), metavar="KB", help="On-chip memory to use, kB of 1024 bytes; all of it by default."
+    ),
+    click.option(
+        "--queue-depth", type=click.IntRange(1), metavar="N", help="Most commands a queue of a chip holds; by default the descriptor's figure."
+    ),
+    click.option(
+        "--async/--no-async", "asynchronous", default=True, show_default=True, help="Whether queues of a chip run at the same time."
+    ),
+)
+
+
+def chip_options(fn: F) -> F:
+    """``--memory-pool-size``, ``--queue-depth`` and ``--async``."""
+    for option in reversed(_CHIP_OPTIONS):
+        fn = option(fn)
+    return fn
+
+
+def limits(given: dict[str, Any]) -> ChipOptions:
+    """What these options ask of the schedule of chips."""
+    from flaot.schedule.chip.compose import ChipOptions
+
+    pool = given["memory_pool_size"]
+    return ChipOptions(None if pool is None else pool * 1024, given["queue_depth"], given["asynchronous"])
 
 
 def mapping_options(fn: F) -> F:

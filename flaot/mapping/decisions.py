@@ -110,6 +110,43 @@ class Assigned:
     exact: bool
 
 
+@dataclass(frozen=True)
+class Way:
+    """One way to take a step through on-chip memory: its path (resident, tiled or pipelined), the axes it is cut along and into how many
+    parts, bytes of on-chip memory, bytes moved, estimated nanoseconds, and why it was not taken."""
+
+    path: str
+    tiling: str
+    memory_bytes: int
+    traffic_bytes: int
+    time_ns: float
+    chosen: bool
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Pathed:
+    """How a step on a chip passes through on-chip memory, of which ``free_bytes`` were not taken by what stays there, and why."""
+
+    node: tuple[str, ...]
+    op: str
+    device: str
+    unit: str
+    path: str
+    tiling: str
+    free_bytes: int
+    reason: str
+    ways: tuple[Way, ...] = ()
+
+    def lines(self) -> list[str]:
+        """As a person reads it."""
+        lines = [f"path {self.path} ({self.tiling}) on {self.device}.{self.unit}: {self.reason}"]
+        for w in self.ways:
+            figures = f"{w.memory_bytes} bytes on chip, {w.traffic_bytes} moved, {w.time_ns:.0f} ns"
+            lines.append(f"  {'chosen' if w.chosen else 'not'} {w.path} ({w.tiling}): {figures}{f'; {w.why_not}' if w.why_not else ''}")
+        return lines
+
+
 def at(origin: str) -> str:
     """`` (npu_v3.hcd:12)``, or nothing."""
     return f" ({origin})" if origin else ""

@@ -9,12 +9,14 @@ from typing import Any
 
 from flaot.errors import PlanError, printable
 from flaot.mapping.compact import Packer, Unpacker
-from flaot.mapping.decisions import VERDICTS, Assigned, Candidate, Decision, Fused, Inserted, Missed, at
+from flaot.mapping.decisions import VERDICTS, Assigned, Candidate, Decision, Fused, Inserted, Missed, Pathed, Way, at
 from flaot.rewrite.trace import Tracer
 
 KINDS = ("Transfer", "Cast", "Relayout")
-_ROWS: dict[str, Any] = {"decisions": Decision, "inserted": Inserted, "fused": Fused, "missed": Missed, "assigned": Assigned}
-_KEPT = ("decisions", "inserted", "fused", "assigned")
+_ROWS: dict[str, Any] = {
+    "decisions": Decision, "inserted": Inserted, "fused": Fused, "missed": Missed, "assigned": Assigned, "paths": Pathed,
+}
+_KEPT = ("decisions", "inserted", "fused", "assigned", "paths")
 """What plans keep."""
 
 
@@ -31,6 +33,7 @@ class Record:
     fused: list[Fused] = field(default_factory=list)
     missed: list[Missed] = field(default_factory=list)
     assigned: list[Assigned] = field(default_factory=list)
+    paths: list[Pathed] = field(default_factory=list)
     tracer: Tracer = field(default_factory=Tracer)
 
     def to_json(self) -> dict[str, Any]:
@@ -52,6 +55,7 @@ class Record:
             "verdicts": {v: verdicts[v] for v in VERDICTS},
             "inserted": {k: {"count": kinds[k], "inner": inner[k], "bytes": size[k]} for k in KINDS},
             "fused": len(self.fused),
+            "paths": dict(sorted(Counter(p.path for p in self.paths).items())),
         }
 
     # -- plans ---------------------------------------------------------------------------------------------------------
@@ -71,7 +75,7 @@ class Record:
         try:
             held = Unpacker(data)
             chip, policy, model_digest, hcd_digest = held.text(), json.loads(held.text()), held.text(), held.text()
-            lists: dict[str, Any] = {name: held.rows(_ROWS[name], {"Candidate": Candidate}) for name in _KEPT}
+            lists: dict[str, Any] = {name: held.rows(_ROWS[name], {"Candidate": Candidate, "Way": Way}) for name in _KEPT}
             held.finish()
         except (ValueError, RecursionError) as e:
             raise PlanError(f"the record of decisions cannot be read: {printable(e)}") from None
@@ -81,7 +85,8 @@ class Record:
 
     def summary_lines(self) -> list[str]:
         """What a person wants to know after a compilation: verdicts, what left the chip and why, conversions and their remedies."""
-        return [*self._verdict_lines(), *self._inserted_lines(), *self._fused_lines()]
+        paths = [f"paths: {', '.join(f'{n} x {path}' for path, n in self.summary()['paths'].items())}"] if self.paths else []
+        return [*self._verdict_lines(), *self._inserted_lines(), *self._fused_lines(), *paths]
 
     def node_names(self) -> list[str]:
         """The model's node names that :meth:`about` knows, in order."""
@@ -92,12 +97,14 @@ class Record:
         decisions = [d for d in self.decisions if name in d.node]
         inserted = [i for i in self.inserted if f"'{printable(name)}'" in i.wanted_by]
         fused = [f for f in self.fused if name in f.nodes]
-        return Record(self.chip, self.policy, self.model_digest, self.hcd_digest, decisions, inserted, fused)
+        paths = [p for p in self.paths if name in p.node]
+        return Record(self.chip, self.policy, self.model_digest, self.hcd_digest, decisions, inserted, fused, paths=paths)
 
     def why(self, name: str) -> list[str]:
         """Everything about the model's node ``name`` in words; empty when it is not known."""
         held = self.about(name)
         lines = [line for d in held.decisions for line in d.lines()]
+        lines += [line for p in held.paths for line in p.lines()]
         return [*lines, *(i.line() for i in held.inserted), *(f.line() for f in held.fused)] if lines else []
 
     def _verdict_lines(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flaot.errors import PlanError, printable
 from flaot.plan.fields import Section
-from flaot.plan.program import Space
+from flaot.plan.program import Opcode, Space
 from flaot.plan.read import Plan
 
 
@@ -39,14 +39,14 @@ def address_problem(plan: Plan, index: int) -> str | None:
     begin, size = int(row["constants_offset"]), int(row["constants_size"])
     for i, (view, window) in enumerate(zip((*step.inputs, *step.outputs), plan.windows(index), strict=True)):
         space = view.buffer.space
-        if step.opcode and space is not Space.device:
+        if step.opcode is Opcode.transfer and space is not Space.device:
             continue
         constant = space is Space.constant
         what = f"constant (operand {i})" if constant else f"operand {i}"
         low, high = view.extent()
         if constant and not begin <= low <= high <= begin + size:
             return f"{what} lies outside the constants of {printable(chip.name)}"
-        if not constant and (space is not Space.device or view.buffer.index != step.device):
+        if not constant and (space not in (Space.device, Space.on_chip) or view.buffer.index != step.device):
             return f"{what} does not lie in the memory of {printable(chip.name)}"
         base = view.offset - window - (begin if constant else 0)
         if base < 0 or chip.alignment and base % chip.alignment:

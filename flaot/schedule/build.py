@@ -11,7 +11,7 @@ from flaot.mapping.choice import choose
 from flaot.plan.program import Chip, Program
 from flaot.schedule.assign import assign_memory
 from flaot.schedule.bind import bind, is_view
-from flaot.schedule.chip.compose import ChipOptions, compose
+from flaot.schedule.chip.compose import PLAIN, ChipOptions, Composed, compose
 from flaot.schedule.order import order_nodes
 from flaot.schedule.transfer import TransferWay as TransferWay
 from flaot.schedule.validate import validate
@@ -44,16 +44,17 @@ def _alike_once(problems: list[FlaotError]) -> list[FlaotError]:
     return [group[0] for group in alike.values()]
 
 
-def schedule(graph: Graph, devices: Devices, chips: Sequence[Chip] = (), options: ChipOptions = ChipOptions()) -> Program:
+def schedule(graph: Graph, devices: Devices, chips: Sequence[Chip] = (), options: ChipOptions = PLAIN) -> tuple[Program, Composed]:
     """A validated program for the host and the chips beside it, whose limits ``chips`` states and which the program
-    leaves out when no step runs on them."""
+    leaves out when no step runs on them; and what was decided for the chips."""
     ways = choose_all(graph, devices)
     order = order_nodes(graph, lambda n: is_view(ways[n.id]))
     program = bind(graph, order, ways, devices)
     program.chips = list(chips) if any(s.device for s in program.steps) else []
+    composed = Composed()
     if program.chips:
-        compose(program, options)
+        composed = compose(program, options)
     else:
         assign_memory(program)
     validate(program)
-    return program
+    return program, composed

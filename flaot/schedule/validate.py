@@ -11,7 +11,6 @@ from bisect import bisect_left, insort
 from flaot.errors import InternalError
 from flaot.plan.program import Buffer, Opcode, Program, Space, Step, View
 
-
 OF_CHIPS = (Space.device, Space.on_chip)
 WRITABLE = (Space.arena, Space.output, *OF_CHIPS)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from flaot.errors import UnsupportedError
+from flaot.mapping.decisions import Pathed
 from flaot.plan.program import Named, Program
 from flaot.schedule.assign import assign_memory
 from flaot.schedule.chip.commands import assign_commands
+from flaot.schedule.chip.estimate import Estimate, estimates
+from flaot.schedule.chip.notes import notes
 from flaot.schedule.chip.pieces import in_copy, operands
 from flaot.schedule.chip.prefetch import Placed, place
 from flaot.schedule.chip.residency import Residency, Settler
@@ -29,23 +32,31 @@ class ChipOptions:
     asynchronous: bool = True
 
 
+PLAIN = ChipOptions()
+
+
 @dataclass
 class Composed:
-    """What was decided: residency by device, and on-chip memory used and live at once at most (bytes)."""
+    """What was decided: residency by device, on-chip memory used and live at once at most (bytes), a row for every path chosen, and an
+    estimate for every chip."""
 
     residencies: dict[int, Residency] = field(default_factory=dict)
     placed: dict[int, Placed] = field(default_factory=dict)
+    paths: list[Pathed] = field(default_factory=list)
+    estimates: list[Estimate] = field(default_factory=list)
 
 
 def compose(program: Program, options: ChipOptions) -> Composed:
-    """Rewrites the program's steps. Its chips have machines; memory is not assigned yet. Raises UnsupportedError for a step whose operands do not
-    fit on chip in any way."""
+    """Rewrites the program's steps and assigns all memory. Raises UnsupportedError for a step whose operands do not fit on chip in any
+    way."""
     _limit(program, options)
     for share in LIMITS:
         made = _try(program, share)
         if made is not None:
             composed, tape, slots = made
+            composed.paths = notes(program.steps, program, composed.residencies)
             _finish(program, tape, slots, options.asynchronous)
+            composed.estimates = estimates(program, {d: p.lower_bound for d, p in composed.placed.items()})
             return composed
     chip = program.chips[0]
     raise UnsupportedError(f"no arrangement of on-chip memory fits the {chip.machine.on_chip} bytes of {chip.name}")

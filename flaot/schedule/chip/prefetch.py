@@ -1,5 +1,5 @@
-"""How early pieces are brought in: as soon as on-chip memory has room for them until they are used, in the order of their use. Then places for
-everything on chip."""
+"""How early pieces are brought in: as soon as on-chip memory has room for them until they are used, in the order of their use. And places
+for everything on chip."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ def place(tape: Tape, device: int, limit: int, alignment: int) -> Placed | None:
         slots = _load_all(tape, device, spans, _room(tape, spans, limit, alignment, share), holes)
         if slots is not None:
             blocks = [Block(align_up(s.buffer.nbytes, alignment), s.first, s.last) for s in holes.spans]
-            peak = max((s.buffer.offset + b.size for s, b in zip(holes.spans, blocks, strict=True) if s.buffer.offset is not None), default=0)
-            return Placed(slots, peak, lower_bound(blocks))
+            return Placed(slots, holes.peak, lower_bound(blocks))
     return None
 
 
@@ -60,6 +59,11 @@ class _Holes:
         self.limit, self.alignment = limit, alignment
         self.spans: list[Span] = []
         self._taken: list[tuple[int, int, int, int]] = []
+
+    @property
+    def peak(self) -> int:
+        """End of what lies highest."""
+        return max((high for _, high, _, _ in self._taken), default=0)
 
     def take(self, span: Span, offset: int) -> None:
         span.buffer.offset = offset

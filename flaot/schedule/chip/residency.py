@@ -124,9 +124,11 @@ class Settler:
         if not there:
             step = self.program.steps[index]
             need = self._least(index)
+            name = self.program.chips[self.device - 1].name
             raise UnsupportedError(
-                f"{step.op} needs {need} bytes of on-chip memory at once; {self.program.chips[self.device - 1].name} has {self.machine.on_chip}",
-                where=f"node '{step.origin[0]}'" if step.origin else "", hint="run it on the host with --exclude, or allow more on-chip memory",
+                f"{step.op} needs {need} bytes of on-chip memory at once; {name} has {self.machine.on_chip}",
+                where=f"node '{step.origin[0]}'" if step.origin else "",
+                hint="run it on the host with --exclude, or allow more on-chip memory",
             )
         victim = max(there, key=lambda u: (gain(u) * u.buffer.nbytes, u.buffer.nbytes, -u.first))
         del self.residents[id(victim.buffer)]

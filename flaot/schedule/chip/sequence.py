@@ -60,7 +60,8 @@ class Sequencer:
         self.index = 0
 
     def run(self) -> Tape:
-        for self.index, step in enumerate(self.program.steps):
+        for index, step in enumerate(self.program.steps):
+            self.index = index
             if not step.device or step.opcode is not Opcode.call:
                 self._add(step)
             elif self.index in self.residencies[step.device].choices:

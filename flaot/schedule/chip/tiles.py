@@ -29,8 +29,9 @@ COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 @dataclass(frozen=True)
 class Tiling:
-    """One candidate: the parts along every axis it is cut on, the outer one first; operands kept whole on chip; bytes of on-chip memory, bytes
-    moved, and the time (ps) it is estimated to take. ``path`` is resident, tiled (something is kept on chip and used again) or pipelined."""
+    """One candidate: the parts along every axis it is cut on, the outer one first; operands kept whole on chip; bytes of on-chip memory,
+    bytes moved, and the time (ps) it is estimated to take. ``path`` is resident, tiled (something is kept on chip and used again) or
+    pipelined."""
 
     axes: tuple[list[Part], ...]
     whole: frozenset[int]

@@ -1,0 +1,104 @@
+"""What a plan takes on its chips, beside the roofline of the same descriptor.
+
+The roofline of a chip is the larger of the operations of every unit at its peak, summed up, and of moving once over off-chip memory what
+enters and leaves the chip, its constants, and twice whatever is too large to stay on chip. The estimate is the timeline without the host
+and without transfers to and from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from flaot.plan import durations
+from flaot.plan.program import Opcode, Program, Space
+from flaot.plan.timeline import Timeline, timeline
+
+PS_PER_US = 1e6
+
+
+@dataclass(frozen=True)
+class UnitUse:
+    """A queue of a chip: microseconds it is busy, and the share of the chip's time that is."""
+
+    name: str
+    busy_us: float
+    utilisation: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One chip: cycles and microseconds it works, the bound by its peak rates, bytes over off-chip memory, on-chip bytes used and least
+    possible. ``total_us`` is the whole plan, host and transfers included, ``energy_uj`` what the chip takes where its descriptor says."""
+
+    chip: str
+    cycles: int
+    time_us: float
+    bound_us: float
+    ratio: float
+    traffic_bytes: int
+    on_chip_bytes: int
+    on_chip_bound_bytes: int
+    on_chip_limit_bytes: int
+    total_us: float
+    units: tuple[UnitUse, ...]
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """As a person reads it."""
+        kept = f"{self.on_chip_bytes} of {self.on_chip_limit_bytes} bytes on chip"
+        busy = ", ".join(f"{u.name} {100 * u.utilisation:.0f} %" for u in self.units if u.busy_us)
+        return [
+            f"{self.chip}: {self.cycles} cycles, {self.time_us:.1f} us, {self.ratio:.3f} times the bound of {self.bound_us:.1f} us",
+            f"  {self.traffic_bytes} bytes over off-chip memory, {kept}; busy: {busy}",
+            f"  {self.total_us:.1f} us with the host's steps and transfers to and from it",
+        ]
+
+
+def estimates(program: Program, lower_bounds: dict[int, int]) -> list[Estimate]:
+    """One per chip. ``lower_bounds`` are the bytes alive in on-chip memory at once at most, by device."""
+    alone, whole = timeline(program.chips, program.steps, alone=True), timeline(program.chips, program.steps)
+    return [_estimate(program, device, alone, whole, lower_bounds.get(device, 0)) for device in range(1, len(program.chips) + 1)]
+
+
+def _estimate(program: Program, device: int, alone: Timeline, whole: Timeline, lower_bound: int) -> Estimate:
+    chip = program.chips[device - 1]
+    machine = chip.machine
+    spans = [s for s in alone.spans if s.device == device]
+    taken = max((s.end for s in spans), default=0) - min((s.start for s in spans), default=0)
+    names = [f"dma{i}" for i in range(machine.channels)] + [u.name for u in machine.units] + ["link"]
+    units = []
+    for queue, name in enumerate(names):
+        line = whole if queue == machine.link_queue else alone
+        busy = line.busy(device, queue)
+        units.append(UnitUse(name, busy / PS_PER_US, min(busy / max(taken, 1), 1.0)))
+    bound = roofline(program, device)
+    steps = [s for s in program.steps if s.device == device and s.command is not None and s.command.queue < machine.channels]
+    return Estimate(
+        chip.name, -(-taken * machine.clock_khz // 10**9), taken / PS_PER_US, bound / PS_PER_US, taken / bound if bound else 1.0,
+        sum(durations.off_chip_bytes(s) for s in steps), machine.on_chip_peak, lower_bound, machine.on_chip, whole.end / PS_PER_US,
+        tuple(units),
+    )
+
+
+def roofline(program: Program, device: int) -> int:
+    """Picoseconds below which no schedule can come."""
+    machine = program.chips[device - 1].machine
+    computing, once = 0, 0
+    moved: dict[int, int] = {}
+    for step in program.steps:
+        if step.device != device:
+            continue
+        assert step.command is not None
+        if step.opcode is Opcode.transfer:
+            once += durations.touched(step.inputs[0])
+        if step.opcode is Opcode.call and step.command.queue >= machine.channels and step.launch is not None:
+            unit = next(u for u in machine.units if u.name == step.launch.unit)
+            computing += durations.of_amount(machine, step.command.work, unit.rate)
+        for view in (*step.inputs, *step.outputs):
+            if view.buffer.space is Space.constant:
+                moved[id(view.buffer)] = view.buffer.nbytes
+            elif view.buffer.space is Space.device and view.buffer.nbytes > machine.on_chip and step.opcode is not Opcode.transfer:
+                moved.setdefault(id(view.buffer), 2 * view.buffer.nbytes)
+    return max(computing, durations.dma_time(machine, once + sum(moved.values())))

@@ -1,0 +1,55 @@
+"""Path choices as rows of the record of decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flaot.mapping.decisions import Pathed, Way
+from flaot.plan.program import Program, Step
+from flaot.schedule.chip.residency import Choice, Residency
+from flaot.schedule.chip.tiles import Tiling
+
+KEPT = 4
+"""Candidates that are kept beside the one taken."""
+
+
+def notes(steps: Sequence[Step], program: Program, residencies: dict[int, Residency]) -> list[Pathed]:
+    """One row per step that computes; ``steps`` are those before tiling."""
+    rows = []
+    for device, residency in residencies.items():
+        chip = program.chips[device - 1]
+        for i, choice in sorted(residency.choices.items()):
+            step, taken = steps[i], choice.tiling
+            unit = step.launch.unit if step.launch is not None else ""
+            ways = tuple(_way(t, choice) for t in [taken, *_others(choice)])
+            rows.append(Pathed(step.origin, step.op, chip.name, unit, taken.path, taken.label, choice.free, _reason(choice), ways))
+    return rows
+
+
+def _others(choice: Choice) -> list[Tiling]:
+    """The best of every other path, then the next best ones."""
+    ranked = sorted(choice.others, key=lambda t: (t.time, t.memory))
+    first = {t.path: t for t in reversed(ranked)}
+    best = [t for t in first.values() if t.path != choice.tiling.path]
+    return sorted([*best, *(t for t in ranked if t not in best)][:KEPT], key=lambda t: t.time)
+
+
+def _way(tiling: Tiling, choice: Choice) -> Way:
+    if tiling is choice.tiling:
+        why = ""
+    elif tiling.memory > choice.free:
+        why = f"needs {tiling.memory} bytes on chip, {choice.free} are free"
+    elif tiling.time > choice.tiling.time:
+        why = f"{(tiling.time - choice.tiling.time) / 1000:.0f} ns more"
+    else:
+        why = "no faster, and leaves less room for what comes next"
+    return Way(tiling.path, tiling.label, tiling.memory, tiling.traffic, round(tiling.time / 1000, 1), tiling is choice.tiling, why)
+
+
+def _reason(choice: Choice) -> str:
+    whole = next(t for t in [choice.tiling, *choice.others] if t.path == "resident")
+    if choice.tiling is whole:
+        return "everything it works on fits on chip"
+    if whole.memory > choice.free:
+        return f"as a whole it needs {whole.memory} bytes on chip, {choice.free} are free"
+    return f"{(whole.time - choice.tiling.time) / 1000:.0f} ns less than as a whole, as moving and computing overlap"
