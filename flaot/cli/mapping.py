@@ -46,7 +46,7 @@ _CHIP_OPTIONS = (
         "--memory-pool-size", type=click.IntRange(1), metavar="KB", help="On-chip memory to use, kB of 1024 bytes; all of it by default."
     ),
     click.option(
-        "--queue-depth", type=click.IntRange(1), metavar="N", help="Most commands a queue of a chip holds; by default the descriptor's figure."
+        "--queue-depth", type=click.IntRange(1), metavar="N", help="Most commands a queue holds; by default the descriptor's figure."
     ),
     click.option(
         "--async/--no-async", "asynchronous", default=True, show_default=True, help="Whether queues of a chip run at the same time."
