@@ -12,7 +12,7 @@ from flaot.hcd.rules import kind_of
 from flaot.ir.graph import Graph
 from flaot.ir.op import OPS, READERS, Op
 from flaot.ir.ops.attention import Attention
-from flaot.ir.ops.compare import _Comparison
+from flaot.ir.ops.compare import Where, _Comparison
 from flaot.ir.ops.functions import _Test
 from flaot.ir.types import DType
 from flaot.kernels.base import IMPLEMENTATIONS
@@ -91,9 +91,10 @@ def _on_chip(name: str, found: Sequence[type[Op]], chip: Capability) -> Describe
         units = _units(chip, found, entry[1] if entry is not None else None)
         if not units:
             facts.append(Fact("reason", f"no unit of {chip.name} runs {name}", hcd.origin("compute_units")))
-        elif issubclass(found[0], _Comparison | _Test) and DType.bool not in chip.dtypes:
+        elif issubclass(found[0], _Comparison | _Test | Where) and DType.bool not in chip.dtypes:
             units = ()
-            facts.append(Fact("reason", f"its results are bool, which {chip.name} does not list", hcd.origin("tensor", "supported_dtypes")))
+            what = "its condition is" if issubclass(found[0], Where) else "its results are"
+            facts.append(Fact("reason", f"{what} bool, which {chip.name} does not list", hcd.origin("tensor", "supported_dtypes")))
     if units:
         facts += _unit_facts(chip, units)
         if entry is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from flaot.verify.bounds import Bound, Precision, bounds_of_model, precision_of
 from flaot.verify.compare import compare
 from flaot.verify.reference import OTHER_MODEL, reference
 from flaot.verify.result import Comparison, Result
+
+
+Reference = Callable[..., dict[str, np.ndarray]]
+"""What answers as :func:`flaot.verify.reference.reference` does."""
 
 
 class _Port:
@@ -38,7 +42,7 @@ def verify(
         if p.name not in given:
             drawn = draw(p.type.dtype.name, p.type.shape, seed, p.name)
             given[p.name] = np.frombuffer(drawn, p.type.dtype.numpy).reshape(p.type.shape)
-    return _verify(session, str(model), given, layers)
+    return judge(session, str(model), given, layers)
 
 
 def verify_files(
@@ -50,14 +54,15 @@ def verify_files(
     ports = [_Port(p.name, p.type.dtype.name, p.type.shape) for p in session.get_inputs()]
     arrays = load_feeds(ports, archive, single, seed, lambda: session.plan.frozen)
     types = {p.name: p.type.dtype.numpy for p in session.get_inputs()}
-    return _verify(session, model, {n: np.frombuffer(a.data, types[n]).reshape(a.shape) for n, a in arrays.items()}, layers)
+    return judge(session, model, {n: np.frombuffer(a.data, types[n]).reshape(a.shape) for n, a in arrays.items()}, layers)
 
 
-def _verify(session: Session, model: str, feeds: Mapping[str, np.ndarray], layers: bool) -> Result:
+def judge(session: Session, model: str, feeds: Mapping[str, np.ndarray], layers: bool = False, ask: Reference = reference) -> Result:
+    """Runs a session and asks for the reference of ``model`` (path) on the same feeds; ``ask`` answers. Raises what :func:`verify` does."""
     got = dict(zip((p.name for p in session.get_outputs()), session.run(None, feeds), strict=True))
     feeds = {p.name: feeds[p.name] for p in session.get_inputs()}  # without frozen initializers, which the model has anyway
     raw = {n: Array(x.dtype.name, x.shape, np.ascontiguousarray(x).tobytes()) for n, x in feeds.items()}
-    want = reference(model, raw)
+    want = ask(model, raw)
     precision = precision_of(session.plan)
     bounds = bounds_of_model(model, {n: x.shape for n, x in feeds.items()}, precision)
     producers = _producers(session)
@@ -68,10 +73,10 @@ def _verify(session: Session, model: str, feeds: Mapping[str, np.ndarray], layer
     outputs = [compare(n, got[n], w, bounds.get(n, Bound()), *producers.get(n, ("", ()))) for n, w in wants.items()]
     result = Result(outputs, not_compared=[n for n in got if n not in want])
     if layers:
-        result.layers, data, wants = _layers(result, session, model, feeds, raw, bounds)
+        result.layers, data, wants = _layers(result, session, model, feeds, raw, bounds, ask)
         got = data | got
     if not result.ok:
-        _reconsider(result, model, raw, got, wants | {n: want[n] for n in got if n in want}, bounds, precision)
+        _reconsider(result, model, raw, got, wants | {n: want[n] for n in got if n in want}, bounds, precision, ask)
     return result
 
 
@@ -79,13 +84,14 @@ Arrays = dict[str, np.ndarray]
 
 
 def _layers(
-    result: Result, session: Session, model: str, feeds: Mapping[str, np.ndarray], raw: Mapping[str, Array], bounds: Mapping[str, Bound]
+    result: Result, session: Session, model: str, feeds: Mapping[str, np.ndarray], raw: Mapping[str, Array], bounds: Mapping[str, Bound],
+    ask: Reference,
 ) -> tuple[list[Comparison], Arrays, Arrays]:
     """Intermediates against the model as it is written: without onnxruntime's own optimisations. Half types count as the float32
     numbers they are, whichever side has them. Returns both sides' data too."""
     from flaot.ir.widen import HALVES, widened
 
-    want = reference(model, raw, [n.name for n in session.plan.names], optimise=False)
+    want = ask(model, raw, [n.name for n in session.plan.names], optimise=False)
     want = {n: x.astype(np.float32) if x.dtype == np.float16 else x for n, x in want.items()}
     compared, got = [], {}
     for named, data in session.intermediates(feeds):
@@ -103,7 +109,8 @@ SHAKES = 3
 
 
 def _reconsider(
-    result: Result, model: str, raw: Mapping[str, Array], got: Arrays, want: Arrays, bounds: Mapping[str, Bound], precision: Precision
+    result: Result, model: str, raw: Mapping[str, Array], got: Arrays, want: Arrays, bounds: Mapping[str, Bound], precision: Precision,
+    ask: Reference,
 ) -> None:
     """Compares what differs once more, allowing for how far the reference itself moves under rounding noise, that of the type a chip
     stores values in where there is one."""
@@ -112,7 +119,7 @@ def _reconsider(
     if not failed:
         return
     try:
-        runs = [reference(model, raw, failed, optimise=False, shake=seed, stored=stored) for seed in range(1, SHAKES + 1)]
+        runs = [ask(model, raw, failed, optimise=False, shake=seed, stored=stored) for seed in range(1, SHAKES + 1)]
     except DependencyError:
         return
     for comparisons in (result.layers, result.outputs):

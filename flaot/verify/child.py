@@ -2,6 +2,7 @@
 
 Standard input: a JSON line (``model``, ``values``, ``optimise``, ``shake``, ``stored``), then the feeds as .npz.
 Standard output: a JSON line (``ok``, or ``error`` with ``kind``: dependency, reference or mismatch), then the values as .npz.
+With ``--serve`` jobs follow each other; their line says how many bytes of feeds come (``feed_bytes``), as the answer's does of values.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from flaot.errors import printable
 from flaot.runtime.npy import Array, read_data, read_members, to_npz
 
+SERVE = "--serve"
 SHOWN = 8
 """Names a message lists at most."""
 
@@ -27,30 +29,37 @@ class Mismatch(Exception):
 
 
 def main() -> None:
-    line, _, archive = sys.stdin.buffer.read().partition(b"\n")
-    job = json.loads(line)
     output = os.dup(1)
     os.dup2(2, 1)  # whatever onnxruntime prints must not mix with the answer
+    source = sys.stdin.buffer
+    if SERVE not in sys.argv:
+        line, _, archive = source.read().partition(b"\n")
+        _answer(output, *_done(json.loads(line), archive))
+    else:
+        for line in source:
+            job = json.loads(line)
+            _answer(output, *_done(job, source.read(job["feed_bytes"])))
+    os.close(output)
+
+
+def _done(job: dict[str, Any], archive: bytes) -> tuple[dict[str, Any], bytes]:
+    """The head and body of the answer to one job."""
     try:
         import onnx
         import onnxruntime
     except Exception as e:
-        _answer(output, {"kind": "dependency", "error": f"{type(e).__name__}: {e}"})
-        return
+        return {"kind": "dependency", "error": f"{type(e).__name__}: {e}"}, b""
     try:
-        values = _run(onnx, onnxruntime, job, _feeds(archive))
+        return {"ok": True}, to_npz(_run(onnx, onnxruntime, job, _feeds(archive)))
     except Mismatch as e:
-        _answer(output, {"kind": "mismatch", "error": str(e)})
-        return
+        return {"kind": "mismatch", "error": str(e)}, b""
     except Exception as e:
-        _answer(output, {"kind": "reference", "error": f"{type(e).__name__}: {e}"})
-        return
-    _answer(output, {"ok": True}, to_npz(values))
+        return {"kind": "reference", "error": f"{type(e).__name__}: {e}"}, b""
 
 
-def _answer(output: int, head: dict[str, Any], body: bytes = b"") -> None:
-    with open(output, "wb") as f:
-        f.write(json.dumps(head).encode() + b"\n" + body)
+def _answer(output: int, head: dict[str, Any], body: bytes) -> None:
+    with open(output, "wb", closefd=False) as f:
+        f.write(json.dumps({**head, "body_bytes": len(body)}).encode() + b"\n" + body)
 
 
 def _feeds(archive: bytes) -> dict[str, np.ndarray]:
