@@ -17,6 +17,7 @@ COMMANDS = {
     "query": "Say what a chip can run of an operator or a model, and why not.",
     "ops": "Show how chips run every operator.",
     "inspect": "Show what a plan holds, without its model.",
+    "optest": "Measure the operators a chip claims, and probe for a descriptor that lies.",
     "explain": "Tell which rules fired on a model, which nearly did, and why not.",
     "hcd": "List, show, validate and measure hardware descriptors.",
     "new": "Make the files that a new op, chip or adapter starts from.",

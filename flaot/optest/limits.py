@@ -26,7 +26,8 @@ ON_CHIP = 1 << 20
 class Limits:
     """What a chip says about one operator. ``floats`` are the element types float32 values may be stored in, the one taken first;
     ``dtypes`` every element type
-    it lists, ``layouts`` orders of rank 4 tensors; ``on_chip`` and ``alignment`` bytes; ``heads`` and ``attention`` those of the attention unit."""
+    it lists, ``layouts`` orders of rank 4 tensors; ``on_chip`` and ``alignment`` bytes; ``heads`` and ``attention``
+    those of the attention unit."""
 
     max_rank: int
     max_batch: int

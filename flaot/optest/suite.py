@@ -14,7 +14,7 @@ from flaot.mapping.names import known_operators
 from flaot.optest.case import Case
 from flaot.optest.conformance import vector_cases
 from flaot.optest.limits import claims, limits_of
-from flaot.optest.recipes import cases_of
+from flaot.optest.recipes import RECIPES, cases_of
 from flaot.optest.run import Device, temporary
 from flaot.optest.verdict import OUTSIDE, PASS, Verdict
 from flaot.verify.server import ReferenceServer
@@ -61,7 +61,7 @@ def plan_cases(hcd: Hcd, operators: Sequence[str] = (), slow: bool = True) -> tu
     made = {name: cases_of(name, limits_of(hcd, name)) for name in chosen}
     vectors = vector_cases(hcd)
     cases = [c for name in chosen for c in (*made[name], *(v for v in vectors if v.operator == name))]
-    return [c for c in cases if slow or not c.slow], [name for name, found in made.items() if not found]
+    return [c for c in cases if slow or not c.slow], [name for name in made if name not in RECIPES]
 
 
 def run_suite(hcd: Hcd, adapter: str | None, cases: Sequence[Case], unexamined: Sequence[str], keep: Path | None, begin: Begin) -> Outcome:

@@ -40,6 +40,6 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "case": self.case, "operator": self.operator, "kind": self.kind, "verdict": self.verdict, "text": self.text, "origin": self.origin,
-            "error": self.error, "bound": self.bound, "dtype": self.dtype, "slow": self.slow,
+            "case": self.case, "operator": self.operator, "kind": self.kind, "verdict": self.verdict, "text": self.text,
+            "origin": self.origin, "error": self.error, "bound": self.bound, "dtype": self.dtype, "slow": self.slow,
         }

@@ -41,6 +41,7 @@ class Adapter:
         self.pointer: int = ctypes.cast(found, ctypes.c_void_p).value or 0
         self.abi = int(found.contents.abi)
         self.device_type: str | None = _text(found.contents.device_type)
+        self.name, self.version = _text(found.contents.name) or "", _text(found.contents.version) or ""
 
 
 def _text(raw: bytes | None) -> str | None:

@@ -16,7 +16,6 @@ from flaot.verify.compare import compare
 from flaot.verify.reference import OTHER_MODEL, reference
 from flaot.verify.result import Comparison, Result
 
-
 Reference = Callable[..., dict[str, np.ndarray]]
 """What answers as :func:`flaot.verify.reference.reference` does."""
 

@@ -15,7 +15,9 @@ WORK = 1 << 21
 @recipe("Attention")
 def attention(op: str, limits: Limits) -> Iterator[Case]:
     """Every number of heads, the longest sequence, a mask, and causality."""
-    def case(name: str, heads: int, length: int = 8, depth: int = 8, keys: int = 0, batch: int = 1, stored: str = "", **attributes: int) -> Case:
+    def case(
+        name: str, heads: int, length: int = 8, depth: int = 8, keys: int = 0, batch: int = 1, stored: str = "", **attributes: int
+    ) -> Case:
         keys = keys or length
         q = Tensor((batch, heads, length, depth))
         kv = Tensor((batch, heads, keys, depth))

@@ -76,8 +76,9 @@ def binary(op: str, limits: Limits) -> Iterator[Case]:
     for name, stored, values in values_for(d, limits):
         one = Tensor((len(values),), values=values)
         other = replace(one, values=tuple(reversed(values)) if name.startswith(("significand", "ties")) else (1.0,))
+        other = replace(one, values=(0.5,)) if op == "PRelu" else other
         if op == "Add" or not name.startswith("denormal"):
-            yield replace(base, name=f"precision/{name}", inputs=(one, other if op != "PRelu" else replace(one, values=(0.5,))), stored=stored)
+            yield replace(base, name=f"precision/{name}", inputs=(one, other), stored=stored)
 
 
 def values_for(d: Domain, limits: Limits) -> Iterator[tuple[str, str, tuple[float, ...]]]:
@@ -108,10 +109,10 @@ def values_for(d: Domain, limits: Limits) -> Iterator[tuple[str, str, tuple[floa
 @recipe("Clip")
 def clip(op: str, limits: Limits) -> Iterator[Case]:
     """Both bounds, one of them, and every shape."""
-    low, high = Tensor((), values=(-1.0,), constant=True), Tensor((), values=(1.5,), constant=True)
+    low, high, zero, six = (Tensor((), values=(v,), constant=True) for v in (-1.0, 1.5, 0.0, 6.0))
     for s in shapes(op, limits):
         yield Case(s.name, op, (Tensor(s.dims), low, high), layout=s.layout, slow=s.slow)
-    yield Case("typical/relu6", op, (Tensor((2, 9), -9, 9), Tensor((), values=(0.0,), constant=True), Tensor((), values=(6.0,), constant=True)))
+    yield Case("typical/relu6", op, (Tensor((2, 9), -9, 9), zero, six))
     yield Case("boundary/upper_alone", op, (Tensor((2, 9)), None, high))
 
 

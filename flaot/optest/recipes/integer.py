@@ -39,7 +39,8 @@ def conv_integer(op: str, limits: Limits) -> Iterator[Case]:
     """Convolutions of bytes."""
     yield Case("typical/3x3", op, (bytes_of(1, 4, 7, 6), bytes_of(6, 4, 3, 3, constant=True)), {"pads": [1, 1, 1, 1]})
     yield Case("boundary/odd_sizes", op, (bytes_of(2, 3, 5, 7), bytes_of(5, 3, 2, 3, constant=True)))
-    yield Case("precision/largest_sum", op, (bytes_of(1, 64, 3, 3, values=(-128.0,)), bytes_of(2, 64, 3, 3, constant=True, values=(-128.0,))))
+    w = bytes_of(2, 64, 3, 3, constant=True, values=(-128.0,))
+    yield Case("precision/largest_sum", op, (bytes_of(1, 64, 3, 3, values=(-128.0,)), w))
 
 
 @recipe("QLinearMatMul")

@@ -56,7 +56,7 @@ def image_norm(op: str, limits: Limits) -> Iterator[Case]:
     def case(name: str, dims: tuple[int, ...], layout: str = "", stored: str = "") -> Case:
         channels = dims[1:2]
         scale, bias = Tensor(channels, 0.5, 1.5, constant=True), Tensor(channels, constant=True)
-        inputs = (Tensor(dims), scale, bias)
+        inputs: tuple[Tensor, ...] = (Tensor(dims), scale, bias)
         if op == "BatchNormalization":
             inputs = (*inputs, Tensor(channels, -0.5, 0.5, constant=True), Tensor(channels, 0.5, 2, constant=True))
         group = op == "GroupNormalization"

@@ -33,8 +33,8 @@ def conv(op: str, limits: Limits) -> Iterator[Case]:
     yield _conv("boundary/weights_given", 4, 4, (3, 3), constant=False)
     for k in kernels(limits):
         yield _conv(f"boundary/kernel_{k[0]}x{k[1]}", 2, 3, k, size=(max(k[0], 5), max(k[1], 5)))
-    for s in sorted({int(v) for v in limits.bounds_of("strides")}):
-        yield _conv(f"boundary/stride_{s}", 2, 3, (3, 3), size=(3 + 2 * s, 3 + 2 * s), strides=[s, s])
+    for step in sorted({int(v) for v in limits.bounds_of("strides")}):
+        yield _conv(f"boundary/stride_{step}", 2, 3, (3, 3), size=(3 + 2 * step, 3 + 2 * step), strides=[step, step])
     for layout in limits.layouts:
         yield replace(_conv(f"boundary/layout_{layout}", 6, 10, (3, 3), size=(5, 7), pads=[1, 1, 1, 1], batch=2), layout=layout)
     yield from signals(op, limits)

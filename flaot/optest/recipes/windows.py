@@ -51,22 +51,25 @@ def global_pool(op: str, limits: Limits) -> Iterator[Case]:
         yield Case("precision/long_sum", op, (Tensor((1, 2, 32, 64), values=(1.0,)),))
 
 
+NEAREST = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+
+
 @recipe("Resize")
 def resize(op: str, limits: Limits) -> Iterator[Case]:
     """Nearest and linear, up and down."""
-    def case(name: str, scale: tuple[float, float], dims: tuple[int, ...] = (1, 4, 6, 5), **attributes: Any) -> Case:
+    def case(name: str, scale: tuple[float, float], dims: tuple[int, ...] = (1, 4, 6, 5), mode: str = "linear", **more: str) -> Case:
+        attributes = {"mode": mode, **(NEAREST if mode == "nearest" else more)}
         scales = Tensor((4,), values=(1.0, 1.0, *scale), constant=True)
         return Case(name, op, (Tensor(dims), None, scales), attributes)
 
-    nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    yield case("typical/nearest", (2, 2), **nearest)
-    yield case("typical/linear", (2, 2), mode="linear")
-    yield case("boundary/smaller", (0.5, 0.5), (1, 4, 8, 6), mode="linear")
-    yield case("boundary/corners", (3, 2), mode="linear", coordinate_transformation_mode="align_corners")
+    yield case("typical/nearest", (2, 2), mode="nearest")
+    yield case("typical/linear", (2, 2))
+    yield case("boundary/smaller", (0.5, 0.5), (1, 4, 8, 6))
+    yield case("boundary/corners", (3, 2), coordinate_transformation_mode="align_corners")
     yield case("boundary/cubic", (2, 2), mode="cubic")
-    yield case("boundary/odd_sizes", (2, 2), (3, 5, 7, 3), **nearest)
+    yield case("boundary/odd_sizes", (2, 2), (3, 5, 7, 3), mode="nearest")
     for layout in limits.layouts:
-        yield replace(case(f"boundary/layout_{layout}", (2, 2), mode="linear"), layout=layout)
+        yield replace(case(f"boundary/layout_{layout}", (2, 2)), layout=layout)
 
 
 @recipe("Upsample")

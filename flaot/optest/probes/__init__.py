@@ -1,0 +1,35 @@
+"""Probes: small plans that show a descriptor lying. They need the descriptor and the adapter, nothing else.
+
+Each probe is a function of a :class:`flaot.optest.probes.bench.Bench` that yields findings, one per key it can tell something about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flaot.hcd import Hcd
+from flaot.optest.probes.bench import Bench
+from flaot.optest.probes.finding import Finding
+from flaot.optest.probes.memory import alignment, on_chip
+from flaot.optest.probes.numbers import accumulators, denormals, element_types, rounding
+from flaot.optest.probes.tensors import layouts, rank
+
+PROBES = {
+    "alignment": alignment, "on-chip memory": on_chip, "element types": element_types, "rounding": rounding, "denormals": denormals,
+    "accumulators": accumulators, "layouts": layouts, "rank": rank,
+}  # fmt: skip
+"""Every probe by name, in the order they run; alignment comes first, as the others use what it finds to work."""
+
+
+def run_probes(
+    hcd: Hcd, adapter: str | None = None, begin: Callable[[str], None] = lambda name: None, bench: Bench | None = None
+) -> list[Finding]:
+    """Everything the probes find out about a chip beside the host; nothing about a CPU. ``begin`` is told the name of each."""
+    if hcd.full.chip.device_type == "cpu":
+        return []
+    bench = bench if bench is not None else Bench(hcd, adapter)
+    found = []
+    for name, probe in PROBES.items():
+        begin(f"probe: {name}")
+        found += list(probe(bench))
+    return found
