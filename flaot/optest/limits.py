@@ -97,8 +97,9 @@ def claims(hcd: Hcd) -> list[str]:
     from flaot.ir.op import READERS
     from flaot.mapping.names import known_operators
 
+    known = known_operators()  # which loads the readers
     onnx = {name for _, name in READERS}
-    native = {n for n in known_operators() if describe(n, hcd).verdict.startswith("native")}
+    native = {n for n in known if describe(n, hcd).verdict.startswith("native")}
     read = {n for n, parts in READ_AS.items() if all(p in native for p in parts)}
     return sorted((native | read) & onnx)
 

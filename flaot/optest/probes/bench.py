@@ -69,8 +69,8 @@ class Answer:
 
 @dataclass
 class Bench:
-    """A device under probing. ``step`` is the alignment in bytes that is known to work, ``alter`` changes the
-    chip a plan describes to the device, for tests."""
+    """A device under probing. ``step`` is the alignment in bytes that is known to work, ``broken``
+    that nothing does; ``alter`` changes the chip a plan describes to the device, for tests."""
 
     hcd: Hcd
     adapter: str | None = None
@@ -80,6 +80,7 @@ class Bench:
         load_all()
         self.chip = chip_limits(self.hcd, ChipLayouts(self.hcd))
         self.step = max(self.chip.alignment, HOST_ALIGNMENT)
+        self.broken = False
         sums = lambda node: sums_in_half(self.hcd, node, node.place)  # noqa: E731 # named for the reader
         self.devices = Devices(host_of(self.hcd), {self.hcd.name: chip_cpu(self.hcd)}, sums)
 

@@ -38,7 +38,11 @@ def alignment(bench: Bench) -> Iterator[Finding]:
         if not _at_multiples(bench, where):
             break
     else:
-        yield unmeasured("alignment", key, origin, declared, f"it fails at every alignment: {first}")
+        bench.broken = True
+        unit, what = where.place.unit, f"{where.operator} in {where.place.dtype.name}"
+        hint = "the other probes need it"
+        origin = hcd.origin("compute_units", unit)
+        yield Finding("alignment", f"compute_units.{unit}", origin, what, "wrong at every alignment", LIES, first, hint)
         return
     step = bench.step
     said = f"tensors at odd multiples of {declared} fail: {first}"
