@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from flaot.plan.fields import HOST_QUEUE
 from flaot.plan.program import Buffer, Chip, Command, Machine, Opcode, Space, Step
+from flaot.plan.turns import waits_in_turn
 from flaot.schedule.chip.pieces import operands
 
 LOAD = "Load"
@@ -71,7 +72,7 @@ class _Assigner:
         for i, (step, work) in enumerate(zip(steps, works, strict=True)):
             queue = self._queue(step)
             needed = self._needed(i, step, queue)
-            waits = ((i - 1,) if i else ()) if not self.asynchronous else self._pruned(i, queue, needed)
+            waits = self._pruned(i, queue, needed) if self.asynchronous else waits_in_turn(steps, i)
             yield replace(step, command=Command(queue[1], waits, work))
 
     def _queue(self, step: Step) -> Queue:

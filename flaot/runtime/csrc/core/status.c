@@ -36,6 +36,9 @@ const char *fl_status_text(fl_status status) {
   case FL_TRAP_HEADS: return "trap: heads";
   case FL_TRAP_LAYOUT: return "trap: layout";
   case FL_TRAP_DTYPE: return "trap: dtype";
+  case FL_TRAP_MEMORY: return "trap: memory";
+  case FL_TRAP_EARLY_READ: return "trap: early read";
+  case FL_TRAP_OVERLAP: return "trap: overlap";
   case FL_DEVICE_ISA: return "the plan needs an instruction set this CPU does not have";
   case FL_DEVICE_TYPE: return "the plan is for another device type";
   case FL_CALL_NULL: return "a required pointer is null";

@@ -1,59 +1,48 @@
-/* A chip on the host: memory with addresses of its own, traps, and what its units compute (compute.c).
+/* A chip on the host: memory with addresses of its own (memory.c), traps (traps.c), and what its units compute (compute.c).
    self: the fl_team that shares the work of launches, or null. */
+#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include "core/kernel_table.h"
 #include "core/verify.h"
 #include "npu_sim/csrc/compute.h"
+#include "npu_sim/csrc/memory.h"
 #include "npu_sim/csrc/traps.h"
-
-enum { FL_BLOCKS = 8, FL_GUARD = 1 << 16 };
-
-typedef struct block {
-  uint64_t address, size;
-  uint8_t *bytes;
-} block;
 
 typedef struct sim {
   fl_chip chip;
-  block blocks[FL_BLOCKS];
-  uint32_t count;
-  uint64_t next; /* first address not given out */
+  fl_memories memories;
   fl_compute compute;
+  fl_counters counters;
   char message[FL_MESSAGE];
 } sim;
 
 extern const fl_adapter fl_npu_sim;
 
+static void sim_close(void *device) {
+  sim *s = device;
+  fl_memory_close(&s->memories);
+  fl_compute_close(&s->compute);
+  free(s);
+}
+
 static fl_status sim_open(void *self, const fl_chip *chip, void **device) {
   sim *s = calloc(1, sizeof *s);
   if (!s) return FL_DEVICE_MEMORY;
-  s->chip = *chip, s->next = FL_GUARD, s->compute.team = self, *device = s;
-  return FL_OK;
+  s->chip = *chip, s->compute.team = self;
+  fl_status status = fl_memory_open(&s->memories, chip);
+  if (status == FL_OK) *device = s;
+  else sim_close(s);
+  return status;
 }
 
 static fl_status sim_alloc(void *device, fl_memory memory, uint64_t size, uint32_t alignment, uint64_t *address) {
-  (void)memory;
   sim *s = device;
-  if (s->count == FL_BLOCKS || size > SIZE_MAX / 2) return FL_DEVICE_MEMORY;
-  block *b = &s->blocks[s->count];
-  b->bytes = calloc(1, (size_t)size + 1);
-  if (!b->bytes) return FL_DEVICE_MEMORY;
-  b->address = (s->next + alignment - 1) / alignment * alignment, b->size = size;
-  s->count++, s->next = b->address + size + FL_GUARD, *address = b->address;
-  return FL_OK;
-}
-
-/* The bytes at an address, null unless [address + low, address + high) lies in one block. */
-static uint8_t *at(sim *s, uint64_t address, int64_t low, int64_t high) {
-  for (uint32_t i = 0; i < s->count; i++) {
-    const block *b = &s->blocks[i];
-    if (address < b->address || address - b->address > b->size) continue;
-    int64_t offset = (int64_t)(address - b->address);
-    if (offset + low >= 0 && offset + high <= (int64_t)b->size) return b->bytes + offset;
-  }
-  return NULL;
+  s->message[0] = 0;
+  return fl_memory_alloc(&s->memories, &s->chip, memory, size, alignment, address, s->message);
 }
 
 static fl_status outside(sim *s, const char *what, uint64_t address) {
@@ -61,14 +50,35 @@ static fl_status outside(sim *s, const char *what, uint64_t address) {
   return FL_TRAP_ADDRESS;
 }
 
+/* The bytes of the transfer are ordered after what they touch; without a command they belong to no run. */
+static fl_status check_copy(sim *s, const fl_command *command, fl_place place, uint64_t size, bool writes) {
+  if (!command) {
+    if (writes && place.at == 0 && size == place.block->size) place.block->shadow.given = true;
+    return FL_OK;
+  }
+  fl_status status = fl_memory_begin(&s->memories, command);
+  return status == FL_OK ? fl_memory_transfer(&s->memories, place, size, writes, s->message) : status;
+}
+
 static fl_status sim_copy(void *device, const fl_command *command, fl_direction direction, uint64_t address, void *host, uint64_t size) {
-  (void)command;
   sim *s = device;
-  uint8_t *p = size <= INT64_MAX ? at(s, address, 0, (int64_t)size) : NULL;
-  if (!p) return outside(s, "a transfer", address);
-  if (direction == FL_TO_DEVICE) memcpy(p, host, (size_t)size);
-  else memcpy(host, p, (size_t)size);
+  bool into = direction == FL_TO_DEVICE;
+  s->message[0] = 0;
+  fl_place place = {0};
+  if (size <= INT64_MAX) place = fl_memory_find(&s->memories, address, 0, (int64_t)size);
+  if (!place.block) return outside(s, "a transfer", address);
+  fl_status status = check_copy(s, command, place, size, into);
+  if (status != FL_OK) return status;
+  if (into) memcpy(fl_bytes_at(place), host, (size_t)size);
+  else memcpy(host, fl_bytes_at(place), (size_t)size);
+  if (command) s->counters.copies++, *(into ? &s->counters.bytes_to_device : &s->counters.bytes_from_device) += size;
   return FL_OK;
+}
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void move(const fl_tensor *a, const uint8_t *from, const fl_tensor *b, uint8_t *to, unsigned axis) {
@@ -84,30 +94,67 @@ static void move(const fl_tensor *a, const uint8_t *from, const fl_tensor *b, ui
     for (int32_t i = 0; i < a->dims[axis]; i++) move(a, from + i * step_a, b, to + i * step_b, axis + 1);
 }
 
+static fl_status find(sim *s, const fl_tensor *t, uint64_t address, const char *what, fl_place *place) {
+  int64_t low, high;
+  *place = (fl_place){0};
+  if (fl_extent(t, &low, &high)) *place = fl_memory_find(&s->memories, address, low, high);
+  return place->block ? FL_OK : outside(s, what, address);
+}
+
 static fl_status sim_dma(void *device, const fl_dma *dma) {
   sim *s = device;
-  uint8_t *p[2];
-  for (unsigned i = 0; i < 2; i++) {
-    int64_t low, high;
-    p[i] = fl_extent(dma->t[i], &low, &high) ? at(s, dma->address[i], low, high) : NULL;
-    if (!p[i]) return outside(s, "a transfer", dma->address[i]);
-  }
-  move(dma->t[0], p[0], dma->t[1], p[1], 0);
+  fl_place place[2];
+  uint64_t start = now();
+  s->message[0] = 0;
+  fl_status status = fl_trap_of_dma(&s->chip, dma, s->message);
+  for (unsigned i = 0; i < 2 && status == FL_OK; i++) status = find(s, dma->t[i], dma->address[i], "an operand", &place[i]);
+  if (status == FL_OK) status = fl_memory_begin(&s->memories, &dma->command);
+  for (unsigned i = 0; i < 2 && status == FL_OK; i++) status = fl_memory_use(&s->memories, place[i], dma->t[i], i, i == 1, s->message);
+  if (status != FL_OK) return status;
+  move(dma->t[0], fl_bytes_at(place[0]), dma->t[1], fl_bytes_at(place[1]), 0);
+  uint64_t size = (uint64_t)fl_elements(dma->t[0]) * fl_dtype_size(dma->t[0]->dtype);
+  s->counters.dmas++, *(place[1].block->on_chip ? &s->counters.bytes_in : &s->counters.bytes_out) += size;
+  s->counters.nanoseconds += now() - start;
   return FL_OK;
+}
+
+/* Units compute on on-chip memory, in a plan that has any; what only moves elements may be the DMA engine's work on the chip's memory. */
+static fl_status check_memory(sim *s, const fl_launch *l, uint32_t traits, fl_place place, uint32_t i) {
+  bool engine = (traits & FL_KERNEL_MOVES) && l->command.queue < s->chip.channels;
+  if (place.block->on_chip || engine || s->memories.on_chip == 0) return FL_OK;
+  snprintf(s->message, FL_MESSAGE, "memory: operand %u of step %u on unit %s lies in off-chip memory, where units do not compute", i,
+           l->command.step, l->unit);
+  return FL_TRAP_MEMORY;
+}
+
+static fl_status use_operands(sim *s, const fl_launch *l, uint32_t traits, const fl_place *place) {
+  fl_status status = fl_memory_begin(&s->memories, &l->command);
+  uint32_t read = traits & FL_KERNEL_UPDATES ? l->n_in + l->n_out : l->n_in;
+  for (uint32_t i = 0; i < read && status == FL_OK; i++) status = fl_memory_use(&s->memories, place[i], l->t[i], i, false, s->message);
+  for (uint32_t i = l->n_in; i < l->n_in + l->n_out && status == FL_OK; i++)
+    status = fl_memory_use(&s->memories, place[i], l->t[i], i, true, s->message);
+  return status;
 }
 
 static fl_status sim_launch(void *device, const fl_launch *l) {
   sim *s = device;
+  fl_place place[FL_MAX_OPERANDS] = {{0}};
   void *stored[FL_MAX_OPERANDS] = {0};
+  uint64_t start = now();
+  const fl_kernel *k = fl_find_kernel(l->kernel);
+  uint32_t traits = k ? k->traits : 0;
   s->message[0] = 0;
   fl_status status = fl_trap_of(&s->chip, l, s->message);
-  if (status != FL_OK) return status;
-  for (uint32_t i = 0; i < l->n_in + l->n_out; i++) {
-    int64_t low, high;
-    stored[i] = fl_extent(l->t[i], &low, &high) ? at(s, l->address[i], low, high) : NULL;
-    if (!stored[i]) return outside(s, "an operand", l->address[i]);
+  for (uint32_t i = 0; i < l->n_in + l->n_out && status == FL_OK; i++) {
+    status = find(s, l->t[i], l->address[i], "an operand", &place[i]);
+    if (status == FL_OK) status = check_memory(s, l, traits, place[i], i);
   }
-  return fl_compute_launch(&s->compute, &s->chip, l, stored);
+  if (status == FL_OK) status = use_operands(s, l, traits, place);
+  if (status != FL_OK) return status;
+  for (uint32_t i = 0; i < l->n_in + l->n_out; i++) stored[i] = fl_bytes_at(place[i]);
+  status = fl_compute_launch(&s->compute, &s->chip, l, stored);
+  s->counters.launches++, s->counters.nanoseconds += now() - start;
+  return status;
 }
 
 static fl_status sim_sync(void *device) {
@@ -115,14 +162,13 @@ static fl_status sim_sync(void *device) {
   return FL_OK;
 }
 
-static void sim_close(void *device) {
-  sim *s = device;
-  for (uint32_t i = 0; i < s->count; i++) free(s->blocks[i].bytes);
-  fl_compute_close(&s->compute);
-  free(s);
-}
-
 static const char *sim_message(void *device) { return ((sim *)device)->message; }
 
+static void sim_counters(void *device, fl_counters *counters) {
+  const sim *s = device;
+  *counters = s->counters;
+  counters->on_chip_peak = fl_memory_peak(&s->memories);
+}
+
 const fl_adapter fl_npu_sim = {FL_ADAPTER_ABI, NULL, "npu_sim", "1", NULL, sim_open, sim_alloc, sim_copy, sim_dma, sim_launch, sim_sync,
-                               sim_close, sim_message, NULL};
+                               sim_close, sim_message, sim_counters};

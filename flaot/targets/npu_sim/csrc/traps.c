@@ -73,3 +73,14 @@ fl_status fl_trap_of(const fl_chip *chip, const fl_launch *l, char message[FL_ME
   for (uint32_t i = 0; i < l->n_in + l->n_out && status == FL_OK; i++) status = operand(chip, l, i, message);
   return status;
 }
+
+fl_status fl_trap_of_dma(const fl_chip *chip, const fl_dma *dma, char message[FL_MESSAGE]) {
+  for (uint32_t i = 0; i < 2; i++) {
+    uint64_t base = dma->address[i] - dma->t[i]->window;
+    if (base % chip->alignment == 0) continue;
+    snprintf(message, FL_MESSAGE, "alignment: operand %u of step %u on queue %u at 0x%" PRIx64 " is not a multiple of %u", i,
+             dma->command.step, dma->command.queue, base, chip->alignment);
+    return FL_TRAP_ALIGN;
+  }
+  return FL_OK;
+}

@@ -29,7 +29,7 @@ typedef enum fl_status {
   FL_DEVICE_ABI,         /* the adapter speaks another version of the adapter ABI */
   FL_DEVICE_MEMORY,      /* the chip has no memory left */
   FL_DEVICE_FAILED,      /* the chip or its SDK failed; the adapter's message says how */
-  /* a declared limit of the chip, found at launch; the adapter's message names operand, found and allowed */
+  /* a declared limit of the chip or the order of its commands, found at launch; the adapter's message names operand, found and allowed */
   FL_TRAP_ALIGN = 0x280, /* an address of the wrong alignment */
   FL_TRAP_ADDRESS,       /* an address outside the chip's memory */
   FL_TRAP_RANK,
@@ -38,6 +38,9 @@ typedef enum fl_status {
   FL_TRAP_HEADS,
   FL_TRAP_LAYOUT,
   FL_TRAP_DTYPE,
+  FL_TRAP_MEMORY,        /* more on-chip memory than the chip has, or an operand in memory its units do not compute on */
+  FL_TRAP_EARLY_READ,    /* bytes are read that nothing has written, or that a command not waited for writes */
+  FL_TRAP_OVERLAP,       /* bytes are written that a command not waited for reads or writes */
   /* the caller's */
   FL_CALL_NULL = 0x300,  /* a required pointer is null */
   FL_CALL_ALIGN,         /* a pointer is misaligned */
