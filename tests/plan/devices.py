@@ -8,7 +8,7 @@ import numpy as np
 
 from flaot.ir.types import DType, TensorType
 from flaot.kernels.base import KERNELS, load_all
-from flaot.plan.program import Buffer, Chip, Launch, Machine, Named, Opcode, Program, Space, Step, Unit, View
+from flaot.plan.program import Buffer, Chip, Command, Launch, Machine, Named, Opcode, Program, Space, Step, Unit, View
 from tests.plan.programs import port
 
 F16 = DType.float16
@@ -23,6 +23,15 @@ NPU = Chip(
 
 def on_chip(offset: int, type: TensorType, layout: tuple[int, ...] | None = None) -> View:
     return View.dense(Buffer(Space.device, type.nbytes, index=1, offset=offset), type, layout)
+
+
+def scratchpad(offset: int, type: TensorType) -> View:
+    """A tensor in the memory on the chip."""
+    return View.dense(Buffer(Space.on_chip, type.nbytes, index=1, offset=offset), type)
+
+
+def dma(source: View, target: View, queue: int, waits: tuple[int, ...] = ()) -> Step:
+    return Step("", "", (source,), (target,), op="Load", device=1, opcode=Opcode.dma, command=Command(queue, waits))
 
 
 def weights(array: np.ndarray, dtype: DType = F16) -> View:
@@ -67,6 +76,29 @@ def conv_on_chip(
     else:
         steps += [transfer(chip_y, out), copy(out, y.view)]
     return Program([x], [y], steps, [Named("sum", chip_y, 1)], arena=4096, alignment=64, chips=[replace(chip)])
+
+
+DMA, CHIP_LINK, FP16 = (0, 1), 4, 2
+"""Queues of the chip below: two DMA channels, the unit of convolutions, transfers."""
+TWO_CHANNELS = replace(NPU, machine=replace(NPU.machine, channels=2, on_chip_peak=1024))
+
+
+def conv_through_scratchpad(waits: dict[int, tuple[int, ...]] | None = None, chip: Chip = TWO_CHANNELS) -> Program:
+    """y = conv(x, w): a transfer (step 0), x and w loaded over two channels (1, 2), the convolution (3), y stored (4) and transferred (5).
+    ``waits`` replaces what single steps wait for."""
+    y_type = TensorType(F16, (1, 1, 2, 2))
+    x, y = port(Space.input, 0, "x", IMAGE), port(Space.output, 0, "y", y_type)
+    x_far, y_far, x_near, w_near, y_near = on_chip(0, IMAGE), on_chip(1024, y_type), *(
+        scratchpad(at, type) for at, type in ((0, IMAGE), (256, TensorType(F16, ONES.shape)), (512, y_type))
+    )
+    steps = [
+        transfer(x.view, x_far), dma(x_far, x_near, DMA[0]), dma(weights(ONES), w_near, DMA[1]), conv((x_near, w_near), y_near, ALONE),
+        dma(y_near, y_far, DMA[0]), transfer(y_far, y.view),
+    ]
+    queues = (CHIP_LINK, DMA[0], DMA[1], FP16, DMA[0], CHIP_LINK)
+    order = {0: (), 1: (0,), 2: (), 3: (1, 2), 4: (3,), 5: (4,)} | (waits or {})
+    steps = [replace(s, command=Command(q, order[i])) for i, (s, q) in enumerate(zip(steps, queues, strict=True))]
+    return Program([x], [y], steps, arena=4096, alignment=64, chips=[replace(chip)])
 
 
 def copy(source: View, target: View) -> Step:

@@ -17,7 +17,7 @@ from tests.plan.devices import F16, conv_on_chip, on_chip
 from tests.plan.programs import plan_of
 
 MISSING, STATE = 0x202, 0x305
-TRAP_ALIGN, TRAP_ADDRESS = 0x280, 0x281
+DEVICE_MEMORY, TRAP_ALIGN, TRAP_ADDRESS, TRAP_MEMORY = 0x204, 0x280, 0x281, 0x288
 
 POINTER, U32, U64, SIZE = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
 
@@ -37,6 +37,14 @@ class CCommand(ctypes.Structure):
     """``fl_command``."""
 
     _fields_ = [("step", U32), ("queue", U32), ("waits", POINTER), ("wait_count", U32), ("work", U64)]
+
+
+class CCounters(ctypes.Structure):
+    """``fl_counters``."""
+
+    _fields_ = [(name, U64) for name in (
+        "launches", "dmas", "copies", "bytes_in", "bytes_out", "bytes_to_device", "bytes_from_device", "on_chip_peak", "nanoseconds",
+    )]
 
 
 class CLaunch(ctypes.Structure):
@@ -62,15 +70,18 @@ class CAdapter(ctypes.Structure):
         ("sync", ctypes.CFUNCTYPE(ctypes.c_int, POINTER)),
         ("close", ctypes.CFUNCTYPE(None, POINTER)),
         ("message", ctypes.CFUNCTYPE(ctypes.c_char_p, POINTER)),
+        ("counters", ctypes.CFUNCTYPE(None, POINTER, ctypes.POINTER(CCounters))),
     ]
 
 
 class Simulator:
-    """The simulator opened as a chip with an alignment of 256 that takes float16, and 4096 bytes of its memory."""
+    """The simulator opened as a chip with an alignment of 256 that takes float16, a DMA channel, 1024 bytes on chip, and 4096 bytes of its
+    memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_chip: int = 1024) -> None:
         self.adapter = CAdapter.in_dll(functions(), "fl_npu_sim")
-        self.chip, self.device, address = CChip(b"NPU-V3", b"npu_v3", 256, dtypes=1 << 10), POINTER(), U64()
+        self.chip = CChip(b"NPU-V3", b"npu_v3", 256, dtypes=1 << 10, on_chip=on_chip, channels=1, queues=2)
+        self.device, address = POINTER(), U64()
         assert self.adapter.open(None, ctypes.byref(self.chip), ctypes.byref(self.device)) == 0
         assert self.adapter.alloc(self.device, 0, 4096, 256, ctypes.byref(address)) == 0
         self.memory = address.value
@@ -81,8 +92,15 @@ class Simulator:
         refs = (ctypes.POINTER(CTensor) * 2)(*[ctypes.pointer(t) for t in tensors])
         addresses = (U64 * 2)(*[self.memory + (v.buffer.offset or 0) + v.offset + shift for v in (x, y)])
         at = {"t": ctypes.addressof(refs), "address": ctypes.addressof(addresses)}
-        job = CLaunch(CCommand(7), kernel_id("copy", "generic"), b"dma", n_in=1, n_out=1, **at)
+        waits = (U32 * 1)(6)
+        job = CLaunch(CCommand(7, 0, ctypes.addressof(waits), 1), kernel_id("copy", "generic"), b"dma", n_in=1, n_out=1, **at)
         return int(self.adapter.launch(self.device, ctypes.byref(job)))
+
+    def store(self, offset: int, data: np.ndarray) -> None:
+        """A transfer to the chip before the launch, on the last queue."""
+        command = CCommand(6, 1)
+        at = self.memory + offset
+        assert self.adapter.copy(self.device, ctypes.addressof(command), 0, at, data.ctypes.data, data.nbytes) == 0
 
     def message(self) -> str:
         return str(self.adapter.message(self.device).decode())
@@ -102,7 +120,7 @@ def eight(offset: int) -> View:
 def test_memory_is_aligned_and_bytes_come_back(simulator: Simulator) -> None:
     assert simulator.memory % 256 == 0
     data, back = np.arange(8, dtype=np.float16), np.zeros(8, np.float16)
-    assert simulator.adapter.copy(simulator.device, None, 0, simulator.memory, data.ctypes.data, 16) == 0
+    simulator.store(0, data)
     assert simulator.launch(eight(0), eight(256)) == 0 and simulator.message() == ""
     assert simulator.adapter.copy(simulator.device, None, 1, simulator.memory + 256, back.ctypes.data, 16) == 0
     assert back.tolist() == list(range(8))
@@ -124,6 +142,28 @@ def test_addresses_outside_the_memory_are_trapped(simulator: Simulator) -> None:
     for direction in (0, 1):
         assert simulator.adapter.copy(simulator.device, None, direction, simulator.memory + 4096, byte.ctypes.data, 1) == TRAP_ADDRESS
         assert simulator.adapter.copy(simulator.device, None, direction, simulator.memory - 1, byte.ctypes.data, 1) == TRAP_ADDRESS
+
+
+def test_on_chip_memory_is_as_large_as_the_chip_s(simulator: Simulator) -> None:
+    address = U64()
+    assert simulator.adapter.alloc(simulator.device, 1, 1025, 256, ctypes.byref(address)) == TRAP_MEMORY
+    assert simulator.message() == "on_chip: the plan uses 1025 bytes, the chip has 1024"
+    assert simulator.adapter.alloc(simulator.device, 1, 768, 256, ctypes.byref(address)) == 0 and simulator.message() == ""
+    assert simulator.adapter.alloc(simulator.device, 1, 512, 256, ctypes.byref(address)) == TRAP_MEMORY
+    assert simulator.message() == "on_chip: the plan uses 1280 bytes, the chip has 1024"
+
+
+def test_a_simulated_scratchpad_is_filled_with_ones_and_kept_within_reason() -> None:
+    large = Simulator()
+    address, back = U64(), np.zeros(768, np.uint8)
+    assert large.adapter.alloc(large.device, 1, 768, 256, ctypes.byref(address)) == 0
+    assert large.adapter.copy(large.device, None, 1, address.value, back.ctypes.data, 768) == 0
+    assert (back == 0xFF).all()
+    large.adapter.close(large.device)
+    huge = Simulator(on_chip=1 << 40)
+    assert huge.adapter.alloc(huge.device, 1, 1 << 31, 256, ctypes.byref(address)) == DEVICE_MEMORY
+    assert huge.message() == f"on_chip: the simulator has at most {1 << 30} bytes, the plan uses {1 << 31}"
+    huge.adapter.close(huge.device)
 
 
 def test_a_step_on_a_chip_without_an_adapter() -> None:
