@@ -9,7 +9,7 @@ fuses across devices, and before layouts: what a kernel absorbs decides which st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,9 @@ from flaot.targets.cpu import device_record
 
 STAGES = ("read", "canonicalize", "recognise", "legalize", "place", "fuse", "chain", "layouts")
 """Stages whose graph can be dumped."""
+
+AGGRESSIVE = 3
+"""The fusion level from which on chains may be run in stripes."""
 
 PRECISIONS = ("default", "high")
 
@@ -128,7 +131,7 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
                 mapper.layouts(graph, choose_all(graph, mapper.devices()))
         _passed(stage, graph, options)
     devices = mapper.devices()
-    program, composed = schedule(graph, devices, mapper.chips(), options.chips)
+    program, composed = schedule(graph, devices, mapper.chips(), replace(options.chips, depth_first=options.fusion_level >= AGGRESSIVE))
     mapper.record.paths = composed.paths
     mapper.complete(graph, program)
     if not mapper.is_cpu or options.keep_decisions:

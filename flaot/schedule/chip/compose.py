@@ -25,11 +25,13 @@ HOST_PS_PER_FLOP, HOST_PS_PER_BYTE = 1000, 250
 
 @dataclass(frozen=True)
 class ChipOptions:
-    """``pool`` limits on-chip memory (bytes), ``depth`` the commands a queue holds; without ``asynchronous`` nothing overlaps."""
+    """``pool`` limits on-chip memory (bytes), ``depth`` the commands a queue holds; without ``asynchronous`` nothing overlaps.
+    ``depth_first`` allows chains of steps to be run in stripes."""
 
     pool: int | None = None
     depth: int | None = None
     asynchronous: bool = True
+    depth_first: bool = False
 
 
 PLAIN = ChipOptions()
@@ -50,8 +52,26 @@ def compose(program: Program, options: ChipOptions) -> Composed:
     """Rewrites the program's steps and assigns all memory. Raises UnsupportedError for a step whose operands do not fit on chip in any
     way."""
     _limit(program, options)
+    original = replace(program, steps=list(program.steps), names=list(program.names))
+    composed = _compose(program, options, depth_first=False)
+    if options.depth_first:
+        other = replace(original, chips=[replace(c) for c in program.chips])
+        striped = _compose(other, options, depth_first=True)
+        if _cost(striped) < _cost(composed):
+            program.steps, program.names, program.chips, composed = other.steps, other.names, other.chips, striped
+            program.arena, program.lower_bound = other.arena, other.lower_bound
+        else:
+            assign_memory(program)
+    return composed
+
+
+def _cost(composed: Composed) -> tuple[float, int]:
+    return sum(e.time_us for e in composed.estimates), sum(e.traffic_bytes for e in composed.estimates)
+
+
+def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Composed:
     for share in LIMITS:
-        made = _try(program, share)
+        made = _try(program, share, depth_first)
         if made is not None:
             composed, tape, slots = made
             composed.paths = notes(program.steps, program, composed.residencies)
@@ -69,11 +89,11 @@ def _limit(program: Program, options: ChipOptions) -> None:
         chip.machine = replace(m, on_chip=pool, depth=m.depth if options.depth is None else options.depth)
 
 
-def _try(program: Program, share: float) -> tuple[Composed, Tape, list[int]] | None:
+def _try(program: Program, share: float, depth_first: bool) -> tuple[Composed, Tape, list[int]] | None:
     composed = Composed()
     for device, chip in enumerate(program.chips, 1):
         limit = int(chip.machine.on_chip * share) // chip.alignment * chip.alignment
-        composed.residencies[device] = Settler(program, device, chip.machine, chip.alignment, limit).settle()
+        composed.residencies[device] = Settler(program, device, chip.machine, chip.alignment, limit).settle(depth_first)
     tape = Sequencer(program, composed.residencies).run()
     slots = [load.before for load in tape.loads]
     for device, chip in enumerate(program.chips, 1):
@@ -118,5 +138,6 @@ def _rename(program: Program, tape: Tape, position: dict[int, int]) -> None:
     for n in program.names:
         inside = tape.copies.get(id(n.view.buffer))
         view = n.view if inside is None else in_copy(n.view, inside)
-        names.append(Named(n.name, view, position[id(tape.items[tape.ends[n.step]])]))
+        if id(n.view.buffer) not in tape.inner:
+            names.append(Named(n.name, view, position[id(tape.items[tape.ends[n.step]])]))
     program.names = names

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flaot.mapping.decisions import Pathed, Way
 from flaot.plan.program import Program, Step
 from flaot.schedule.chip.residency import Choice, Residency
+from flaot.schedule.chip.stripes import Stripes
 from flaot.schedule.chip.tiles import Tiling
 
 KEPT = 4
@@ -23,7 +24,16 @@ def notes(steps: Sequence[Step], program: Program, residencies: dict[int, Reside
             unit = step.launch.unit if step.launch is not None else ""
             ways = tuple(_way(t, choice) for t in [taken, *_others(choice)])
             rows.append(Pathed(step.origin, step.op, chip.name, unit, taken.path, taken.label, choice.free, _reason(choice), ways))
+        for stripes in residency.stripes.values():
+            rows += [_striped(steps[i], chip.name, stripes) for i in stripes.steps]
     return rows
+
+
+def _striped(step: Step, chip: str, stripes: Stripes) -> Pathed:
+    unit = step.launch.unit if step.launch is not None else ""
+    way = Way("striped", stripes.label, stripes.memory, stripes.traffic, round(stripes.time / 1000, 1), True)
+    reason = "depth first, as what the steps hand on does not fit on chip; figures are of the whole chain"
+    return Pathed(step.origin, step.op, chip, unit, "striped", stripes.label, stripes.memory, reason, (way,))
 
 
 def _others(choice: Choice) -> list[Tiling]:

@@ -10,7 +10,7 @@ from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.sequence import Tape
 from flaot.schedule.memory import Block, align_up, lower_bound, plan
 
-SHARES = (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
+SHARES = (1.0, 0.8, 0.5, 0.0)
 """Parts of the room beside what steps work on that are filled ahead of time; the first with which everything finds a place."""
 
 
@@ -58,17 +58,19 @@ class _Holes:
     def __init__(self, limit: int, alignment: int) -> None:
         self.limit, self.alignment = limit, alignment
         self.spans: list[Span] = []
+        self.peak = 0
         self._taken: list[tuple[int, int, int, int]] = []
-
-    @property
-    def peak(self) -> int:
-        """End of what lies highest."""
-        return max((high for _, high, _, _ in self._taken), default=0)
 
     def take(self, span: Span, offset: int) -> None:
         span.buffer.offset = offset
         self.spans.append(span)
-        self._taken.append((offset, offset + align_up(span.buffer.nbytes, self.alignment), span.first, span.last))
+        end = offset + align_up(span.buffer.nbytes, self.alignment)
+        self._taken.append((offset, end, span.first, span.last))
+        self.peak = max(self.peak, end)
+
+    def forget(self, item: int) -> None:
+        """No one will ask for a hole before this item again."""
+        self._taken = [t for t in self._taken if t[3] >= item]
 
     def lowest(self, nbytes: int, first: int, last: int) -> int | None:
         """The lowest hole of that many bytes that is free from item ``first`` to ``last``."""
@@ -91,6 +93,7 @@ def _load_all(tape: Tape, device: int, spans: dict[int, Span], room: list[int], 
             continue
         span, nbytes = spans[id(buffer)], align_up(buffer.nbytes, holes.alignment)
         low = max(low, min(load.earliest, load.before))
+        holes.forget(low)
         earliest = load.before
         while earliest > low and room[earliest - 1] >= nbytes:
             earliest -= 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from flaot.errors import UnsupportedError
 from flaot.plan.program import Machine, Opcode, Program, Space
 from flaot.schedule.chip.pieces import operands
+from flaot.schedule.chip.stripes import LONGEST, Striper, Stripes
 from flaot.schedule.chip.tiles import Setting, Tiling, best, candidates, smallest
 from flaot.schedule.chip.traffic import Use, only_moves, uses_of
 
@@ -26,10 +27,12 @@ class Choice:
 
 @dataclass
 class Residency:
-    """Residents by the id of their off-chip buffer, and the choice for every step that computes."""
+    """Residents by the id of their off-chip buffer, the choice for every step that computes by itself, and chains that are run in
+    stripes by their first step."""
 
     residents: dict[int, Use] = field(default_factory=dict)
     choices: dict[int, Choice] = field(default_factory=dict)
+    stripes: dict[int, Stripes] = field(default_factory=dict)
     uses: dict[int, Use] = field(default_factory=dict)
 
 
@@ -46,8 +49,8 @@ class Settler:
             if s.device == device and s.opcode is Opcode.call and not (only_moves(s) and self._touches_outside(i))
         ]
 
-    def settle(self) -> Residency:
-        """Raises UnsupportedError for a step that does not fit in any way."""
+    def settle(self, depth_first: bool = False) -> Residency:
+        """``depth_first``: with chains in stripes where that pays. Raises UnsupportedError for a step that does not fit in any way."""
         while True:
             self.calls = [i for i in self.calls if not (only_moves(self.program.steps[i]) and self._touches_outside(i))]
             live = self._live()
@@ -60,7 +63,23 @@ class Settler:
                 break
             self._evict(worst, live)
         choices = {i: self._choose(i, self.limit - live[i]) for i in self.calls}
-        return Residency(self.residents, choices, self.uses)
+        stripes = self._stripes(choices, live) if depth_first else {}
+        inside = {i for s in stripes.values() for i in s.steps}
+        return Residency(self.residents, {i: c for i, c in choices.items() if i not in inside}, stripes, self.uses)
+
+    def _stripes(self, choices: dict[int, Choice], live: list[int]) -> dict[int, Stripes]:
+        """Chains that take less time and traffic in stripes."""
+        striper = Striper(self.program, self.machine, self.alignment, self.uses, self.residents)
+        apart = {i: (c.tiling.time, c.tiling.traffic) for i, c in choices.items()}
+        found: dict[int, Stripes] = {}
+        after = -1
+        for i in sorted(choices):
+            if i <= after:
+                continue
+            chain = striper.best(i, set(choices), self.limit - max(live[i : i + LONGEST]), apart)
+            if chain is not None:
+                found[i], after = chain, chain.steps[-1]
+        return found
 
     def _may_stay(self, use: Use) -> bool:
         """What only passes between the host and one step, or is moved by the DMA engine anyway, is not kept."""

@@ -11,6 +11,7 @@ from flaot.kernels.tiling import Part, part_of
 from flaot.plan.program import Buffer, Opcode, Program, Space, Step, View
 from flaot.schedule.chip.pieces import Key, Piece, in_copy, key_of, operands, piece_of
 from flaot.schedule.chip.residency import Residency
+from flaot.schedule.chip.stripes import Stripes
 from flaot.schedule.chip.tiles import work_of
 
 SMALL = 64
@@ -41,12 +42,14 @@ class Load:
 @dataclass
 class Tape:
     """Items in order, and the loads between them. ``ends`` is the last item of every step of the original program,
-    ``copies`` the on-chip copies of residents by the id of their buffer."""
+    ``copies`` the on-chip copies of residents by the id of their buffer,
+    ``inner`` the ids of those that are only there in stripes."""
 
     items: list[Item] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     copies: dict[int, Buffer] = field(default_factory=dict)
+    inner: set[int] = field(default_factory=set)
 
 
 class Sequencer:
@@ -64,6 +67,10 @@ class Sequencer:
             self.index = index
             if not step.device or step.opcode is not Opcode.call:
                 self._add(step)
+            elif self.index in self.residencies[step.device].stripes:
+                self._chain(self.residencies[step.device].stripes[self.index])
+            elif self._striped(step.device):
+                pass
             elif self.index in self.residencies[step.device].choices:
                 self._arrive(step)
                 self._tiles(step)
@@ -125,6 +132,25 @@ class Sequencer:
         for parts in tiling.calls:
             held = self._call(step, base, parts, held)
 
+    def _striped(self, device: int) -> bool:
+        """Whether a chain that has been run already holds the step."""
+        return any(self.index in s.steps for s in self.residencies[device].stripes.values())
+
+    def _chain(self, stripes: Stripes) -> None:
+        """A chain depth first: constants stay from stripe to stripe, what the steps hand on is taken out nowhere."""
+        steps = [self.program.steps[i] for i in stripes.steps]
+        for step in steps:
+            self._arrive(step)
+        self.made.inner |= stripes.inner
+        bases = [self._mapped(step, frozenset()) for step in steps]
+        kept: dict[Key, Piece] = {}
+        for parts in stripes.parts:
+            held = dict(kept)
+            for index, step, base, part in zip(stripes.steps, steps, bases, parts, strict=True):
+                self.index = index
+                held |= self._call(step, base, (part,), held)
+            kept = {key: piece for key, piece in held.items() if piece.outside.buffer.space is Space.constant}
+
     def _mapped(self, step: Step, whole: frozenset[int]) -> Step:
         """The step on the copies of what is on chip as a whole."""
         views = []
@@ -153,7 +179,7 @@ class Sequencer:
                 if i < count or kernel.updates:
                     self._load(piece.outside, piece.inside, step)
             now[key] = piece
-            if i >= count:
+            if i >= count and id(view.buffer) not in self.made.inner:
                 out[key] = piece
             elif view.buffer.space is Space.constant:
                 self.recent[key] = piece, len(self.made.items)

@@ -121,7 +121,7 @@ def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], 
         first += 0 if constant or written else nbytes
         last += nbytes if written else 0
         reused |= loads < calls and not written
-    computing = calls * _call_time(machine, setting, call, middle)
+    computing = calls * call_time(machine, step, call, work_of(setting.work, middle))
     overlapped = max(computing, durations.dma_time(machine, moving))
     tail = min(computing, durations.dma_time(machine, moving)) // calls
     started = durations.of_cycles(machine, CALL + len(sizes) * (machine.setup_cycles + machine.latency_cycles))
@@ -151,12 +151,12 @@ def work_of(total: int, parts: Sequence[Part]) -> int:
     return total
 
 
-def _call_time(machine: Machine, setting: Setting, call: Step, parts: Sequence[Part]) -> int:
-    assert call.launch is not None
+def call_time(machine: Machine, step: Step, call: Step, work: int) -> int:
+    """Picoseconds of a call of ``work`` operations that is a part of a step."""
+    assert step.launch is not None
     reads = [durations.touched(v) for v in call.inputs]
-    writes = sum(durations.touched(v) for v in call.outputs)
-    busy = durations.unit_time(machine, call.launch.unit, work_of(setting.work, parts), reads)
-    return max(busy, durations.write_time(machine, writes))
+    busy = durations.unit_time(machine, step.launch.unit, work, reads)
+    return max(busy, durations.write_time(machine, sum(durations.touched(v) for v in call.outputs)))
 
 
 def smallest(found: Sequence[Tiling]) -> Tiling:
