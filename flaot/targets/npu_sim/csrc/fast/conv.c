@@ -8,7 +8,7 @@ fl_status fl_conv_gemm_f32_avx512(const fl_call *c);
 fl_status fl_conv_dw_f32_avx2(const fl_call *c);
 fl_status fl_conv_dw_f32_avx512(const fl_call *c);
 
-enum { PIXELS = 192, DEPTH = 256, POINTERS = 16384, BAND_BYTES = 256 * 1024, SMALL = 200000 };
+enum { PIXELS = 192, DEPTH = 256, POINTERS = 16384, BAND_BYTES = 256 * 1024, SMALL = 200000, REACH = 1 << 29 };
 
 /* x is widened to rows of `width` pixels of all channels. Where a row of taps reads neighbouring pixels, x has its columns of zeros and
    that row of taps is one tap of `kw` times as many channels: the same sums in the same order, in longer runs. */
@@ -180,11 +180,20 @@ static void order_rows(const conv *k) {
     for (int64_t t = 0; t < taps; t++) k->order[i++] = (int32_t)(t * k->w.c + c);
 }
 
+/* Whether coordinates and offsets fit 32 bits, as the vector kernels demand. */
+static bool is_small(const conv *k) {
+  const fl_conv_f32_params *p = k->p;
+  int64_t out[2] = {k->y.h, k->y.w}, kernel[2] = {k->w.h, k->w.w};
+  for (int i = 0; i < 2; i++)
+    if (p->pads[1 + i] > REACH || out[i] * p->strides[1 + i] > REACH || kernel[i] * p->dilations[1 + i] > REACH) return false;
+  return k->w.h * k->w.w <= 1 << 20 && k->x.n * k->x.h * k->width * k->x.c <= INT32_MAX;
+}
+
 bool fl_fast_conv(fl_fast_job *job, fl_status *status) {
   const fl_launch *l = job->launch;
   if (l->t[0]->rank > 4 || fl_elements(l->t[0]) == 0 || fl_elements(l->t[1]) == 0 || fl_elements(l->t[l->n_in]) == 0) return false;
   conv k = describe(job);
-  if (k.x.n * k.x.h * k.width * k.x.c > INT32_MAX) return false;
+  if (!is_small(&k)) return false;
   if (!fl_compute_reserve(job->compute, lay_out(&k, NULL))) return *status = FL_DEVICE_MEMORY, true;
   lay_out(&k, job->compute->bytes);
   order_rows(&k);
