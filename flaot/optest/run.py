@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flaot.errors import DependencyError, FlaotError, InternalError, PlanError, printable
+from flaot.errors import DependencyError, FlaotError, InternalError, printable
 from flaot.hcd import Hcd
 from flaot.ir.types import DType
 from flaot.mapping.orders import ChipLayouts
@@ -18,7 +18,7 @@ from flaot.mapping.policy import policy_of
 from flaot.mapping.record import Record
 from flaot.optest.case import Case, Expected
 from flaot.optest.model import model_of, to_bytes
-from flaot.optest.verdict import ELSEWHERE, OUTSIDE, PASS, REFUSED, TRAPPED, UNKNOWN, WRONG, Verdict
+from flaot.optest.verdict import BUG, ELSEWHERE, OUTSIDE, PASS, REFUSED, TRAPPED, UNKNOWN, WRONG, Verdict
 from flaot.pipeline import Compiled, Options, compile_graph, read_model
 from flaot.runtime.npy import Array, to_npz
 from flaot.runtime.session import Session
@@ -40,13 +40,23 @@ class Device:
     keep: Path | None = None
 
     def run(self, case: Case) -> Verdict:
-        """The case's verdict. Raises InternalError for bugs in flaot, DependencyError without onnxruntime."""
+        """The case's verdict. Raises DependencyError without onnxruntime."""
+        base = Verdict(case.id, case.operator, case.kind, PASS, slow=case.slow)
+        try:
+            return self._run(base, case)
+        except InternalError as e:
+            return replace(base, verdict=BUG, text=e.what)
+        except (FlaotError, OSError):
+            raise
+        except Exception as e:  # whatever one case brings to light, the others are still to be tried
+            return replace(base, verdict=BUG, text=printable(f"{type(e).__name__}: {e}", 200))
+
+    def _run(self, base: Verdict, case: Case) -> Verdict:
         model, feeds = model_of(case, [_rounded(a, case, self.hcd) for a in case.arrays()])
         path = self.folder / "case.onnx"
         path.write_bytes(to_bytes(model))
         if self.keep is not None:
             keep(self.keep, case, to_bytes(model), feeds)
-        base = Verdict(case.id, case.operator, case.kind, PASS, slow=case.slow)
         hcd = laid_out(self.hcd, case.layout)
         try:
             compiled = _compiled(case, model.SerializeToString(), feeds, hcd)
@@ -61,12 +71,14 @@ class Device:
             return replace(base, verdict=OUTSIDE if _is_condition(origin, hcd) else ELSEWHERE, text=text, origin=origin)
         try:
             return self._measured(base, case, compiled.plan, path, feeds)
-        except PlanError as e:
-            return replace(base, verdict=TRAPPED, text=e.what)
+        except InternalError:
+            raise
         except DependencyError as e:
             if "do not load" in e.what:
                 raise
             return replace(base, verdict=UNKNOWN, text=e.what)
+        except FlaotError as e:
+            return replace(base, verdict=TRAPPED, text=e.what)
 
     def _measured(self, base: Verdict, case: Case, plan: bytes, path: Path, feeds: dict[str, np.ndarray]) -> Verdict:
         with Session(plan, adapter=self.adapter) as session:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-PASS, WRONG, TRAPPED, ELSEWHERE, REFUSED, OUTSIDE, UNKNOWN = (
-    "pass", "wrong", "trapped", "not on the chip", "refused", "outside the claim", "no reference",
+PASS, WRONG, TRAPPED, ELSEWHERE, REFUSED, OUTSIDE, UNKNOWN, BUG = (
+    "pass", "wrong", "trapped", "not on the chip", "refused", "outside the claim", "no reference", "bug in flaot",
 )  # fmt: skip
-SEVERITY = {PASS: 0, OUTSIDE: 1, UNKNOWN: 1, REFUSED: 2, ELSEWHERE: 2, TRAPPED: 3, WRONG: 4}
+SEVERITY = {PASS: 0, OUTSIDE: 1, UNKNOWN: 1, REFUSED: 2, ELSEWHERE: 2, TRAPPED: 3, WRONG: 4, BUG: 4}
 """How bad a verdict is; a case is worse than it was when this grew."""
 
 

@@ -30,4 +30,4 @@ def test_a_ratchet_knows_every_case(name: str) -> None:
     held = Ratchet.parse((HERE / f"{name}.ratchet").read_bytes(), f"{name}.ratchet")
     cases, unexamined = plan_cases(load_hcd(name))
     assert set(held.cases) == {c.id for c in cases} and unexamined == []
-    assert not {"wrong", "trapped", "no reference"} & set(held.cases.values()) and "lies" not in held.probes.values()
+    assert not {"wrong", "trapped", "no reference", "bug in flaot"} & set(held.cases.values()) and "lies" not in held.probes.values()

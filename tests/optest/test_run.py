@@ -117,3 +117,12 @@ def test_a_crash_of_the_reference_is_no_end(tmp_path: Path) -> None:
         server._child.wait()
         assert verdict(server, tmp_path, hcd, "Relu", "typical/rows").verdict == "no reference"
         assert verdict(server, tmp_path, hcd, "Relu", "typical/rows").verdict == PASS
+
+
+def test_a_bug_ends_the_case_alone(reference: ReferenceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(running, "_compiled", broken)
+    v = verdict(reference, tmp_path, load_hcd("npu_v3"), "Relu", "typical/rows")
+    assert v.verdict == "bug in flaot" and v.failed and v.text == "ZeroDivisionError: division by zero"

@@ -16,7 +16,7 @@ POSITIVE = ("ReduceLogSum", "ReduceLogSumExp", "ReduceProd")
 @recipe("Softmax", "LogSoftmax")
 def softmax(op: str, limits: Limits) -> Iterator[Case]:
     """Over the last axis and others; scores that are far apart."""
-    for s in shapes(op, limits):
+    for s in shapes(op, limits, 2):
         yield Case(s.name, op, (Tensor(s.dims, -4, 4),), {"axis": -1}, layout=s.layout, slow=s.slow)
     yield Case("boundary/first_axis", op, (Tensor((6, 5, 4)),), {"axis": 0})
     yield Case("boundary/channels", op, (Tensor((2, 6, 3, 4)),), {"axis": 1})
@@ -92,9 +92,10 @@ def reduction(op: str, limits: Limits) -> Iterator[Case]:
         inputs = (Tensor(s.dims, low, high, values=values), Tensor((len(axes),), dtype="int64", values=axes, constant=True))
         return Case(name, op, inputs, {"keepdims": keep}, layout=s.layout, slow=s.slow, stored=stored)
 
-    for s in shapes(op, limits):
-        if op != "ReduceProd" or "memory" not in s.name:
-            yield case(s.name, s, (-1,) if "memory" not in s.name else (0,))
+    for s in shapes(op, limits, 2):
+        yield case(s.name, s, (-1,))
+    for s in filling(op, limits) if op == "ReduceSum" else ():
+        yield case(s.name.replace("fills", "sum_fills").replace("beyond", "sum_beyond"), s, (0,))
     yield case("typical/image_axes", Shape("", (2, 4, 5, 6)), (2, 3))
     yield case("boundary/all_axes", Shape("", (3, 4, 2)), (0, 1, 2), 0)
     yield case("boundary/first_axis", Shape("", (7, 3, 5)), (0,), 0)
