@@ -8,7 +8,7 @@ fuses across devices, and before layouts: what a kernel absorbs decides which st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ import flaot.rules.fuse
 import flaot.rules.recognise
 from flaot.errors import UsageError
 from flaot.frontend import read
-from flaot.hcd import Hcd, load_hcd
+from flaot.hcd import Hcd
+from flaot.hcd.board import Given, board_of
 from flaot.ir import op as ops
 from flaot.ir import spec
 from flaot.ir.graph import Graph
@@ -89,8 +90,9 @@ class Compiled:
     estimates: list[Estimate]
 
 
-def compile_model(model: Any, chip: Hcd | str | Path = "host", options: Options | None = None) -> Compiled:
-    """Compiles a model (path, bytes or ModelProto) for a chip. Raises FlaotError subclasses only."""
+def compile_model(model: Any, chip: Given | Sequence[Hcd | str | Path] = "host", options: Options | None = None) -> Compiled:
+    """Compiles a model (path, bytes or ModelProto) for a chip, or for up to three and, if it is described, the CPU beside them. Raises
+    FlaotError subclasses only."""
     options = options if options is not None else Options()
     graph = read_model(model, options)
     _passed("read", graph, options)
@@ -103,14 +105,16 @@ def read_model(model: Any, options: Options) -> Graph:
     return widen(read(model, shapes=options.shapes, evaluate=evaluate))
 
 
-def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None = None, after: str = "read") -> Compiled:
+def compile_graph(
+    graph: Graph, chip: Given | Sequence[Hcd | str | Path], options: Options | None = None, after: str = "read"
+) -> Compiled:
     """Runs the stages that follow ``after`` on a graph, one just read or a dump of that stage. The graph is changed."""
     options = options if options is not None else Options()
-    hcd = chip if isinstance(chip, Hcd) else load_hcd(chip)
+    board = board_of(chip)
     ops.load_all()
     kernels.load_all()
-    feed_as(graph, options.input_layouts, hcd)
-    mapper = Mapper(hcd, options.precision, options.policy, options.fusion_level)
+    feed_as(graph, options.input_layouts, board)
+    mapper = Mapper(board, options.precision, options.policy, options.fusion_level)
     for stage in STAGES[STAGES.index(after) + 1 :]:
         match stage:
             case "canonicalize":
@@ -136,19 +140,20 @@ def compile_graph(graph: Graph, chip: Hcd | str | Path, options: Options | None 
     mapper.complete(graph, program)
     if not mapper.is_cpu or options.keep_decisions:
         program.decisions = mapper.record.compact()
-    plan = write_plan(program, model_digest=graph.digest, hcd_digest=hcd.digest, device=device_record(devices.host))
+    plan = write_plan(program, model_digest=graph.digest, hcd_digest=board.digest, device=device_record(devices.host))
     return Compiled(plan, program, graph, mapper.record, _report(plan, program, mapper.record, composed), composed.estimates)
 
 
-def query_model(model: Any, chip: Hcd | str | Path, options: Options | None = None) -> list[dict[str, Any]]:
-    """What a chip would do with every node of a model: rows of node, operator, verdict, device, unit, dtype, reason, origin."""
+def query_model(model: Any, chip: Given | Sequence[Hcd | str | Path], options: Options | None = None) -> list[dict[str, Any]]:
+    """What a chip, or several in one plan, would do with every node of a model: rows of node, operator, verdict, device, unit, dtype,
+    reason, origin."""
     options = options if options is not None else Options()
-    hcd = chip if isinstance(chip, Hcd) else load_hcd(chip)
+    board = board_of(chip)
     graph = read_model(model, options)
     canonicalize(graph)
     recognise(graph)
-    policy = options.policy if options.policy is not None else policy_of(hcd)
-    return verdict_rows(graph, hcd, policy, options.precision)
+    policy = options.policy if options.policy is not None else policy_of(board)
+    return verdict_rows(graph, board, policy, options.precision)
 
 
 def _passed(stage: str, graph: Graph, options: Options) -> None:

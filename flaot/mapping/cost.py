@@ -1,27 +1,34 @@
-"""What computing and moving costs, in nanoseconds, from the figures of a descriptor.
+"""What computing and moving costs, in nanoseconds, from the figures of the descriptors.
 
-A node takes the longer of its operations over the unit's peak and its bytes over the memory's bandwidth, plus the launch. Where the
-descriptor is silent the constants below stand in; they matter only for where cheap nodes between host nodes go.
+A node on a chip takes the longer of its operations over the unit's peak and its bytes over the memory's bandwidth, plus the launch; on the
+host its operations over the host's peak and its bytes over its bandwidth, one after the other. Where a descriptor is silent, assumed
+figures stand in; they matter only for where cheap nodes between host nodes go.
+
+A tensor passes between host and chip in ``setup + bytes * sharers / rate``: ``host.link_setup_cycles`` and ``host.link_gb_per_s`` of the
+chip, and how many chips of the plan that may run some of the model name the same ``host.bus``, as each of them gets its part of it. The
+setup of asynchronous transfers is hidden behind what the host does meanwhile; zero-copy ones cost nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from flaot.hcd import Hcd
+from flaot.hcd import Board, Hcd
 from flaot.hcd.rules import active_units
 from flaot.ir.graph import HOST, Node, Place
 from flaot.ir.types import DType, TensorType
+from flaot.plan.program import Transfers
+from flaot.targets.chip.machine import LINK_GB_PER_S, LINK_SETUP_NS, NOMINAL_MHZ, transfers_of
+from flaot.targets.devices import HostSpeed, speed_of
 
-HOST_FLOPS = 1.0
-"""Operations per nanosecond of the host's portable kernels."""
+if TYPE_CHECKING:
+    from flaot.mapping.placement import Option
 
-HOST_BYTES = 4.0
-"""Bytes per nanosecond of the host's memory."""
-
-LAUNCH = 1000.0
-"""Nanoseconds to start a transfer, where the descriptor states no DMA setup."""
+BANDWIDTH = 4.0
+"""Bytes per nanosecond of a chip's main memory, where none is stated."""
 
 EMULATION = 3.0
 """How many operations stand for one of an element type that a unit only emulates."""
@@ -31,18 +38,15 @@ FREE = ("Reshape", "Identity")
 
 
 @dataclass(frozen=True)
-class CostModel:
-    """Costs on one chip and its host."""
+class ChipCost:
+    """Costs on one chip; ``sharers`` is the number of chips that transfer over its bus."""
 
     hcd: Hcd
+    sharers: int = 1
 
     def node(self, node: Node, place: Place, emulated: bool = False) -> float:
-        """Nanoseconds the node takes at a place."""
+        """Nanoseconds the node takes on a unit."""
         work = node.op.cost(node.input_types, node.output_types)
-        if node.op.name in FREE:
-            return 0.0
-        if place.device == HOST.device:
-            return work.flops / HOST_FLOPS + work.bytes / HOST_BYTES
         bytes = work.bytes * place.dtype.size / DType.float32.size
         factor = EMULATION if emulated else 1.0
         return self.launch(place.unit) + max(factor * work.flops / self.peak(place.unit), bytes / self.bandwidth)
@@ -63,7 +67,7 @@ class CostModel:
     def bandwidth(self) -> float:
         """Bytes per nanosecond between the units and main memory."""
         memory = self.hcd.full.memory
-        return memory.off_chip_memory.bandwidth_gb_per_s if memory is not None and memory.off_chip_memory is not None else HOST_BYTES
+        return memory.off_chip_memory.bandwidth_gb_per_s if memory is not None and memory.off_chip_memory is not None else BANDWIDTH
 
     def launch(self, unit: str) -> float:
         """Nanoseconds from the start of a step to its first result."""
@@ -72,15 +76,70 @@ class CostModel:
 
     def transfer(self, type: TensorType) -> float:
         """Nanoseconds to bring a tensor, as stored, from the host's memory to the chip's or back."""
-        dma = self.hcd.full.dma
-        setup = nanoseconds(dma.setup_cycles, self.hcd.full.clock_mhz) if dma is not None and dma.setup_cycles is not None else LAUNCH
-        rate = min(self.bandwidth, (dma.gb_per_s if dma is not None else None) or self.bandwidth, HOST_BYTES)
-        return setup + type.nbytes / rate
+        match transfers_of(self.hcd):
+            case Transfers.zero_copy:
+                return 0.0
+            case Transfers.asynchronous:
+                return type.nbytes * self.sharers / self._link_rate
+        return self._link_setup + type.nbytes * self.sharers / self._link_rate
+
+    @cached_property
+    def _link_rate(self) -> float:
+        host, dma = self.hcd.full.host, self.hcd.full.dma
+        if host is not None and host.link_gb_per_s is not None:
+            return host.link_gb_per_s
+        return min(self.bandwidth, (dma.gb_per_s if dma is not None else None) or self.bandwidth, LINK_GB_PER_S)
+
+    @cached_property
+    def _link_setup(self) -> float:
+        host, dma, mhz = self.hcd.full.host, self.hcd.full.dma, self.hcd.full.clock_mhz
+        if host is not None and host.link_setup_cycles is not None:
+            return nanoseconds(host.link_setup_cycles, mhz or NOMINAL_MHZ)
+        return nanoseconds(dma.setup_cycles, mhz) if dma is not None and dma.setup_cycles is not None else LINK_SETUP_NS
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Costs on a host and its chips. ``users`` names the chips that may run some of the model (None: all)."""
+
+    board: Board
+    users: frozenset[str] | None = None
+
+    @cached_property
+    def chips(self) -> dict[str, ChipCost]:
+        """By the chip's name."""
+        buses = dict(zip((h.name for h in self.board.chips), self.board.buses, strict=True))
+        using = [bus for name, bus in buses.items() if self.users is None or name in self.users]
+        return {h.name: ChipCost(h, max(1, using.count(buses[h.name]))) for h in self.board.chips}
+
+    @cached_property
+    def host(self) -> HostSpeed:
+        return speed_of(self.board)
+
+    def used_by(self, options: Mapping[int, Sequence[Option]]) -> CostModel:
+        """The same for a model whose nodes have these options."""
+        return replace(self, users=frozenset(o.place.device for held in options.values() for o in held))
+
+    def node(self, node: Node, place: Place, emulated: bool = False) -> float:
+        """Nanoseconds the node takes at a place."""
+        if node.op.name in FREE:
+            return 0.0
+        if place.device == HOST.device:
+            work = node.op.cost(node.input_types, node.output_types)
+            return work.flops / self.host.flops + work.bytes / self.host.bytes
+        return self.chips[place.device].node(node, place, emulated)
+
+    def bandwidth(self, device: str) -> float:
+        """Bytes per nanosecond of a device's main memory."""
+        return self.host.bytes if device == HOST.device else self.chips[device].bandwidth
+
+    def transfer(self, type: TensorType, device: str) -> float:
+        """Nanoseconds to bring a tensor, as stored, from the host's memory to a chip's or back."""
+        return self.chips[device].transfer(type)
 
     def recast(self, elements: int, source: DType, target: DType, device: str) -> float:
         """Nanoseconds to store a tensor in another element type."""
-        rate = HOST_BYTES if device == HOST.device else self.bandwidth
-        return elements * (source.size + target.size) / rate
+        return elements * (source.size + target.size) / self.bandwidth(device)
 
 
 def nanoseconds(cycles: int | None, clock_mhz: float | None) -> float:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flaot.hcd import Hcd
+from flaot.hcd import Board, Hcd
 from flaot.hcd.operators import Operator, Predicate
 from flaot.hcd.rules import kind_of
-from flaot.ir.graph import Graph
+from flaot.ir.graph import HOST, Graph, Place
 from flaot.ir.op import OPS, READERS, Op
 from flaot.ir.ops.attention import Attention
 from flaot.ir.ops.compare import Where, _Comparison
@@ -17,11 +17,14 @@ from flaot.ir.ops.functions import _Test
 from flaot.ir.types import DType
 from flaot.kernels.base import IMPLEMENTATIONS
 from flaot.kernels.base import load_all as load_kernels
+from flaot.mapping.assign import solve
 from flaot.mapping.capability import Capability
+from flaot.mapping.cost import CostModel
 from flaot.mapping.defaults import default_operators
-from flaot.mapping.legalize import legalize, legalize_cpu
+from flaot.mapping.legalize import Verdict, legalize, legalize_cpu
 from flaot.mapping.names import READ_AS, known_operators, onnx_name, ops_named
 from flaot.mapping.orders import ChipLayouts
+from flaot.mapping.placement import Option, labelling
 from flaot.mapping.policy import Policy
 from flaot.mapping.predicates import spelled
 from flaot.rules.expand import expandable
@@ -176,22 +179,34 @@ def _limits(chip: Capability, name: str) -> list[Fact]:
     return [Fact(key, str(value), hcd.origin(group, key)) for key, value, group in rows if value is not None]
 
 
-def verdict_rows(graph: Graph, hcd: Hcd, policy: Policy, precision: str = "default") -> list[dict[str, Any]]:
-    """One row per node of a recognised graph, which is legalized: node, operator, verdict, device, unit, dtype, reason and origin. Refused
-    nodes are rows."""
-    if hcd.full.chip.device_type == "cpu":
-        verdicts = legalize_cpu(graph, hcd, policy, refuse=False)
+def verdict_rows(graph: Graph, board: Board, policy: Policy, precision: str = "default") -> list[dict[str, Any]]:
+    """One row per node of a recognised graph, which is legalized: node, operator, verdict, device, unit, dtype, reason and origin; with
+    several chips the device is the one the node would be placed on. Refused nodes are rows."""
+    if not board.chips:
+        verdicts = legalize_cpu(graph, board.first, policy, refuse=False)
     else:
-        verdicts = legalize(graph, Capability(hcd, precision), policy, refuse=False)
+        verdicts = legalize(graph, [Capability(h, precision) for h in board.chips], policy, refuse=False, host=board.cpu)
+    places = _best(graph, verdicts) if len(board.chips) < 2 else _placed(graph, board, verdicts)
     rows = []
     for node in graph.nodes():
-        v = verdicts[node.id]
-        first = v.options[0].place if v.options else None
-        dtype = first.dtype.name if first is not None and first.dtype is not DType.float32 else _dtype(node)
-        note = v.answer.note(first) if first is not None and v.answer.options else ""
-        where = (first.device, first.unit) if first is not None else ("", "")
+        v, place = verdicts[node.id], places.get(node.id)
+        dtype = place.dtype.name if place is not None and place.dtype is not DType.float32 else _dtype(node)
+        note = v.answer.note(place) if place is not None and v.answer.options else ""
+        where = (place.device, place.unit) if place is not None else ("", "")
         rows.append(_row(node.origin, v.op, v.kind, *where, dtype, v.reason or note, v.origin))
     return rows
+
+
+def _best(graph: Graph, verdicts: Mapping[int, Verdict]) -> dict[int, Place]:
+    """The first place of every node that has one."""
+    return {n.id: verdicts[n.id].options[0].place for n in graph.nodes() if verdicts[n.id].options}
+
+
+def _placed(graph: Graph, board: Board, verdicts: Mapping[int, Verdict]) -> dict[int, Place]:
+    """Where every node would be placed; refused ones count as on the host and are left out."""
+    options = {n.id: verdicts[n.id].options or (Option(HOST),) for n in graph.nodes()}
+    labels = solve(labelling(graph, options, CostModel(board).used_by(options))[0]).labels
+    return {n: options[n][labels[n]].place for n in options if verdicts[n].options}
 
 
 def _dtype(node: Any) -> str:

@@ -1,11 +1,12 @@
-"""Groups of nodes that the chip runs as one: the matches of its fusions. Rules fuse nodes of a chip only within a group."""
+"""Groups of nodes that a chip runs as one: the matches of its fusions. Rules fuse nodes of a chip only within a group."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 
-from flaot.hcd import Hcd
+from flaot.hcd import Board, Hcd
 from flaot.ir.graph import HOST, Graph, Node
 from flaot.ir.ops.elementwise import _Elementwise
 from flaot.ir.ops.fused_map import FusedMap
@@ -14,7 +15,7 @@ from flaot.mapping import LEVELS
 from flaot.mapping.decisions import Fused
 from flaot.mapping.matching import Match, match
 from flaot.mapping.names import names_of, onnx_name
-from flaot.mapping.patterns import TREES, Pattern, patterns
+from flaot.mapping.patterns import Pattern, patterns
 from flaot.rewrite import Tracer
 from flaot.rewrite.engine import one_place
 
@@ -35,15 +36,19 @@ class _Group:
 
 @dataclass
 class Fusions:
-    """The fusions of a chip at a level (0 to 3), and the groups they make of one graph."""
+    """The fusions of a chip at a level (0 to 3), and the groups they make of one graph. ``numbers`` tell groups of one fusion apart; beside
+    other chips (``shared``) fusions are named with theirs."""
 
     hcd: Hcd
     level: int
     tracer: Tracer = field(default_factory=Tracer)
-    groups: list[_Group] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=count)
+    shared: bool = False
 
     def __post_init__(self) -> None:
-        self.all = patterns(self.hcd)
+        self.all = [replace(p, name=f"{p.name} on {self.hcd.name}") if self.shared else p for p in patterns(self.hcd)]
+        self.trees = {p.name for p in self.all if not p.parts}
+        self.groups: list[_Group] = []
         self.misses: dict[int, list[tuple[Pattern, str]]] = {}
 
     def group(self, graph: Graph) -> None:
@@ -51,7 +56,7 @@ class Fusions:
         self.groups.clear()
         self.misses.clear()
         for node in graph.nodes():
-            node.group = ""
+            node.group = "" if self._owns(node) else node.group
         for pattern in self.all:
             self.tracer.offer(pattern.name, STAGE, f"{pattern.summary}, level {LEVELS[pattern.level]} ({pattern.origin})")
         for pattern in sorted(self.all, key=lambda p: p.level > self.level):
@@ -74,9 +79,12 @@ class Fusions:
 
     # -- groups --------------------------------------------------------------------------------------------------------
 
+    def _owns(self, node: Node) -> bool:
+        return node.place.device == self.hcd.name
+
     def _match_all(self, graph: Graph, pattern: Pattern) -> None:
         for node in graph.nodes():
-            if node.place.device == HOST.device or node.group or not pattern.parts[-1].accepts(names_of(node.op)):
+            if not self._owns(node) or node.group or not pattern.parts[-1].accepts(names_of(node.op)):
                 continue
             found = match(graph, pattern, node)
             if isinstance(found, Match) and not any(n.group for n in found.nodes):
@@ -88,7 +96,7 @@ class Fusions:
                 self.misses.setdefault(node.id, []).append((pattern, found))
 
     def _add(self, pattern: Pattern, nodes: Sequence[Node], between: Sequence[Node] = ()) -> None:
-        name = f"{pattern.name}.{len(self.groups)}"
+        name = f"{pattern.name}.{next(self.numbers)}"
         for node in (*nodes, *between):
             node.group = name
         origin = tuple(dict.fromkeys(o for n in nodes for o in n.origin))
@@ -99,7 +107,7 @@ class Fusions:
         """Trees of element-wise ops whose inner results have one reader and the shape of the final one."""
         tree: dict[int, list[Node]] = {}
         for node in graph.nodes():
-            if node.group or node.place.unit not in pattern.units or not isinstance(node.op, _Elementwise):
+            if node.group or not self._owns(node) or node.place.unit not in pattern.units or not isinstance(node.op, _Elementwise):
                 continue
             mine = [node]
             for value in dict.fromkeys(node.inputs):
@@ -157,13 +165,36 @@ class Fusions:
         limits = {p.level: p.longest for p in self.all if not p.parts and nodes[0].place.unit in p.units}
         if not limits or not all(isinstance(n.op, _Elementwise | FusedMap) for n in nodes):
             return None
-        taken = next((n for n in nodes if n.group and n.group.rpartition(".")[0] not in TREES), None)
+        taken = next((n for n in nodes if n.group and n.group.rpartition(".")[0] not in self.trees), None)
         if taken is not None:
             return f"{taken.where} is taken by the fusion {taken.group.rpartition('.')[0]}"
         now = max((size for level, size in limits.items() if level <= self.level), default=0)
         more = [f"{size} at level {LEVELS[level]}" for level, size in limits.items() if level > self.level]
         held = f"at most {now}" if now else "no"
         return f"{held} element-wise operators become one at level {LEVELS[self.level]}{f', {more[0]}' if more else ''}"
+
+
+class BoardFusions:
+    """The fusions of every chip of a board, and the groups they make of one graph."""
+
+    def __init__(self, board: Board, level: int, tracer: Tracer) -> None:
+        numbers = count()
+        self.chips = {h.name: Fusions(h, level, tracer, numbers, len(board.chips) > 1) for h in board.chips}
+
+    def group(self, graph: Graph) -> None:
+        """Groups the nodes of every chip by its own fusions."""
+        for fusions in self.chips.values():
+            fusions.group(graph)
+
+    def fused(self, graph: Graph) -> list[Fused]:
+        """What became of every group, once rules have run."""
+        return [f for fusions in self.chips.values() for f in fusions.fused(graph)]
+
+    def gate(self, nodes: Sequence[Node]) -> str | None:
+        """Why rules may not make one node of these, or None."""
+        elsewhere = one_place(nodes)
+        device = nodes[0].place.device
+        return elsewhere if elsewhere is not None or device == HOST.device else self.chips[device].gate(nodes)
 
 
 def _operands(nodes: Sequence[Node]) -> int:

@@ -27,8 +27,8 @@ NOTHING = Solution({}, 0.0, True)
 def assign_layouts(
     graph: Graph, ways: Mapping[int, Implementation], model: CostModel | None = None
 ) -> tuple[list[Inserted], Solution]:
-    """Sets ``Value.layout`` everywhere and inserts Relayout nodes, which get no entry in ``ways``. ``model`` describes the chip of the
-    nodes that are not on the host."""
+    """Sets ``Value.layout`` everywhere and inserts Relayout nodes, which get no entry in ``ways``. ``model`` describes the chips of
+    the nodes that are not on the host."""
     nodes = graph.nodes()
     work = Labelling(graph, ways, model)
     on_chip = any(n.place.device != HOST.device for n in nodes)
@@ -111,8 +111,7 @@ class Materialiser:
         return next(n.place for n in near if n is not None and n.place.device == memory_of(value))
 
     def _nobody(self, value: Value, layout: Layout, wanted_by: str) -> UnsupportedError:
-        chip = self.work.chip
-        assert chip is not None
+        chip = self.work.chips[memory_of(value)]
         name, stated = chip.conversions(value.storage, layout)[0]
         found = f"'{_source(value).name}' is stored {self.work.name(value.storage)}, {wanted_by} wants {self.work.name(layout)}"
         return UnsupportedError(
@@ -132,16 +131,18 @@ class Materialiser:
 
     def _remedy(self, value: Value, layout: Layout, reader: Node | None) -> str:
         """What would make a Relayout unnecessary."""
-        chip, first, held, wanted = self.work.chip, _source(value), self.work.name(value.storage), self.work.name(layout)
+        first, held, wanted = _source(value), self.work.name(value.storage), self.work.name(layout)
         if first.producer is None and value.type.rank == 4:
             return f"feed the input as {wanted}: --input-layout {first.name}={wanted}"
         ends = [n for n in (reader, value.producer) if n is not None and n.place.device != HOST.device]
-        if chip is None or not ends:
+        if not ends:
             return f"none: the fastest kernels around it store {wanted} and {held}"
         for node, missing in zip(ends, (held, wanted), strict=False):
+            chip = self.work.chips[node.place.device]
             if missing not in chip.readable(node):
                 listed, origin = chip.listing(node)
                 return f"list {missing} among {listed} ({origin})"
+        chip = self.work.chips[ends[0].place.device]
         origin = chip.hcd.origin("tensor", "default_layout")
         return f"none: both ends take {held} and {wanted}, and the chip prefers {chip.every[0]} ({origin})"
 

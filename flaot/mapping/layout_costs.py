@@ -21,10 +21,10 @@ from flaot.ir.ops.transpose import Transpose
 from flaot.ir.types import Layout, channels_last, dense_strides, row_major
 from flaot.kernels.base import Implementation, Storage
 from flaot.mapping.assign import Problem
-from flaot.mapping.cost import HOST_BYTES, CostModel, nanoseconds
-from flaot.mapping.orders import LAST, PLAIN, ChipLayouts
+from flaot.mapping.cost import CostModel, nanoseconds
+from flaot.mapping.orders import LAST, PLAIN, ChipLayouts, order_of
 from flaot.plan.program import Buffer, Space, View
-from flaot.targets.devices import memory_of
+from flaot.targets.devices import HostSpeed, memory_of
 
 RANKS = range(3, 6)
 INFINITE = float("inf")
@@ -53,13 +53,16 @@ class Labelling:
 
     def __init__(self, graph: Graph, ways: Mapping[int, Implementation], model: CostModel | None) -> None:
         self.graph, self.ways, self.model = graph, ways, model
-        self.chip = ChipLayouts(model.hcd) if model is not None else None
+        self.chips = {h.name: ChipLayouts(h) for h in model.board.chips} if model is not None else {}
+        self.every = tuple(dict.fromkeys(n for c in self.chips.values() for n in c.every))
+        self._axes = {n: axes for c in self.chips.values() for n, axes in c.axes.items()}
         self._labels: dict[int, tuple[str, ...]] = {}
 
     def order(self, name: str, rank: int) -> Layout:
+        """What a name means, on every chip of the plan."""
         if rank not in RANKS or name == PLAIN:
             return row_major(rank)
-        return channels_last(rank) if name == LAST or self.chip is None else self.chip.order(name, rank)
+        return channels_last(rank) if name == LAST or not self._axes else order_of(name, self._axes[name], rank)
 
     def labels(self, node: Node) -> tuple[str, ...]:
         if node.id not in self._labels:
@@ -67,12 +70,10 @@ class Labelling:
         return self._labels[node.id]
 
     def _find_labels(self, node: Node) -> tuple[str, ...]:
+        if node.place.device != HOST.device:
+            return self.chips[node.place.device].written(node) or (PLAIN,)
         moves = isinstance(node.op, Transfer | Recast)
-        if self.chip is None or (node.place.device == HOST.device and not moves):
-            return (PLAIN, LAST)
-        if node.place.device == HOST.device:
-            return tuple(dict.fromkeys((*self.chip.every, PLAIN, LAST)))
-        return self.chip.written(node) or (PLAIN,)
+        return tuple(dict.fromkeys((*self.every, PLAIN, LAST))) if moves else (PLAIN, LAST)
 
     # -- costs ---------------------------------------------------------------------------------------------------------
 
@@ -134,9 +135,9 @@ class Labelling:
         if isinstance(node.op, Transfer | Recast):
             return [0.0] * len(self.labels(node))
         if node.place.device != HOST.device:
-            assert self.chip is not None
+            first = self.chips[node.place.device].every[:1]
             moved = sum(self.copying(v) for v in node.outputs if v.type.rank == 4)
-            return [0.0 if name in self.chip.every[:1] else OTHER * moved for name in self.labels(node)]
+            return [0.0 if name in first else OTHER * moved for name in self.labels(node)]
         storage = self.ways[node.id].storage(node)
         plain_only = storage is Storage.plain or not any(v.type.rank in RANKS for v in node.outputs)
         return [INFINITE if storage is Storage.last else 0.0, INFINITE if plain_only else 0.0]
@@ -148,8 +149,7 @@ class Labelling:
         """The layout the node, so labelled, wants an input in; None for any."""
         rank = value.type.rank
         if node.place.device != HOST.device:
-            assert self.chip is not None
-            return self.order(self.chip.read(node, label), rank)
+            return self.order(self.chips[node.place.device].read(node, label), rank)
         if isinstance(node.op, Transfer | Recast):
             return self.order(label, rank)
         match self.wants(node, slot):
@@ -163,7 +163,7 @@ class Labelling:
 
     def takes_plain(self, node: Node) -> bool:
         """Whether a chip node reads row-major constants, whatever its label: then the plan holds them once, as the model does."""
-        return node.place.device != HOST.device and self.chip is not None and PLAIN in (self.chip.readable(node) or (PLAIN,))
+        return node.place.device != HOST.device and PLAIN in (self.chips[node.place.device].readable(node) or (PLAIN,))
 
     def wants(self, node: Node, slot: int) -> Storage:
         """How a host node wants an input stored."""
@@ -187,20 +187,21 @@ class Labelling:
         """Nanoseconds to rearrange a value where it lies; infinite where nobody can, by the descriptor."""
         if same(value.type.shape, held, wanted):
             return 0.0
-        if memory_of(value) == HOST.device or self.model is None or self.chip is None:
+        chip = self.chips.get(memory_of(value))
+        if chip is None:
             return self.copying(value)
         setup, cost = 0.0, self.copying(value)
-        for _, stated in self.chip.conversions(held, wanted):
+        for _, stated in chip.conversions(held, wanted):
             if stated.converted_by is not None and set(stated.converted_by) <= {HOST.device}:
                 return INFINITE
             if stated.convert_gb_per_s is not None:
                 cost = max(cost, value.stored_type.nbytes / stated.convert_gb_per_s)
-            setup = max(setup, nanoseconds(stated.convert_setup_cycles, self.model.hcd.full.clock_mhz))
+            setup = max(setup, nanoseconds(stated.convert_setup_cycles, chip.hcd.full.clock_mhz))
         return setup + cost
 
     def copying(self, value: Value) -> float:
         """Nanoseconds to read and write every byte of a value where it lies."""
-        rate = HOST_BYTES if memory_of(value) == HOST.device or self.model is None else self.model.bandwidth
+        rate = self.model.bandwidth(memory_of(value)) if self.model is not None else HostSpeed.bytes
         return 2 * value.stored_type.nbytes / rate
 
     def leave_as_view(self, node: Node) -> None:
@@ -215,5 +216,5 @@ class Labelling:
 
     def name(self, layout: Layout) -> str:
         """How the record names a layout."""
-        known = (PLAIN, LAST) if self.chip is None else tuple(dict.fromkeys((PLAIN, LAST, *self.chip.every)))
+        known = tuple(dict.fromkeys((PLAIN, LAST, *self.every)))
         return next((n for n in known if self.order(n, len(layout)) == layout), str(layout))

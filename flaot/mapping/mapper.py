@@ -1,4 +1,4 @@
-"""The mapping of one model onto one chip: verdicts, places and layouts in turn, each written into the record."""
+"""The mapping of one model onto one chip or several: verdicts, places and layouts in turn, each written into the record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from flaot.errors import UnsupportedError
-from flaot.hcd import Hcd
+from flaot.hcd import Board
 from flaot.ir.facts import Context, facts
 from flaot.ir.graph import HOST, Graph, Node
 from flaot.ir.ops.relayout import Relayout
@@ -16,7 +16,7 @@ from flaot.mapping.accumulator import sums_in_half
 from flaot.mapping.capability import Capability
 from flaot.mapping.cost import CostModel
 from flaot.mapping.decisions import Assigned, Candidate, Decision, Fused, Missed
-from flaot.mapping.fusions import Fusions
+from flaot.mapping.fusions import BoardFusions
 from flaot.mapping.layout import assign_layouts
 from flaot.mapping.legalize import Verdict, legalize, legalize_cpu
 from flaot.mapping.names import onnx_name
@@ -26,10 +26,9 @@ from flaot.mapping.policy import Policy, policy_of
 from flaot.mapping.record import Record
 from flaot.plan.program import Chip, Opcode, Program, Step
 from flaot.rewrite import Tracer
-from flaot.rewrite.engine import Gate, one_place
+from flaot.rewrite.engine import Gate
 from flaot.rewrite.trace import Event
 from flaot.targets.chip import chip_cpu, chip_limits
-from flaot.targets.cpu import Cpu, cpu_of
 from flaot.targets.devices import Devices, host_of
 
 INSERTED = ("Recast", "Relayout", "Copy")
@@ -38,32 +37,30 @@ INSERTED = ("Recast", "Relayout", "Copy")
 
 @dataclass
 class Mapper:
-    """What is known while a model is mapped. On a chip of device type cpu all nodes stay on the host."""
+    """What is known while a model is mapped. On a board without chips all nodes stay on the host."""
 
-    hcd: Hcd
+    board: Board
     precision: str = "default"
     policy: Policy | None = None
     fusion_level: int = 2
     record: Record = field(default_factory=Record)
 
     def __post_init__(self) -> None:
-        self.is_cpu = self.hcd.full.chip.device_type == "cpu"
-        self.policy = self.policy if self.policy is not None else policy_of(self.hcd)
-        self.record.chip = self.hcd.name
+        self.is_cpu = not self.board.chips
+        self.policy = self.policy if self.policy is not None else policy_of(self.board)
+        self.record.chip = self.board.name
         self.record.policy = {**self.policy.to_json(), "precision": self.precision, "fusion_level": LEVELS[self.fusion_level]}
-        self.fusions = Fusions(self.hcd, 0 if self.is_cpu else self.fusion_level, self.record.tracer)
-        self.model = None if self.is_cpu else CostModel(self.hcd)
+        self.fusions = BoardFusions(self.board, self.fusion_level, self.record.tracer)
+        self.model = None if self.is_cpu else CostModel(self.board)
         self.verdicts: dict[int, Verdict] = {}
 
     def devices(self) -> Devices:
-        """The host and, unless it is the chip itself, the chip."""
-        if self.is_cpu:
-            return Devices(cpu_of(self.hcd, self.precision == "high"))
-        chips = {self.hcd.name: chip_cpu(self.hcd)}
-        return Devices(self._host(), chips, lambda node: sums_in_half(self.hcd, node, node.place))
+        """The host and the chips beside it."""
+        chips = {h.name: chip_cpu(h) for h in self.board.chips}
+        return Devices(host_of(self.board, self.precision == "high"), chips, self._sums_in_half)
 
-    def _host(self) -> Cpu:
-        return host_of(self.hcd, self.precision == "high")
+    def _sums_in_half(self, node: Node) -> bool:
+        return node.place.device != HOST.device and sums_in_half(self.board.chip(node.place.device), node, node.place)
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
@@ -71,9 +68,10 @@ class Mapper:
         """Raises UnsupportedError or ProblemList with every refused node."""
         assert self.policy is not None
         if self.is_cpu:
-            self.verdicts = legalize_cpu(graph, self.hcd, self.policy, self.record.tracer)
+            self.verdicts = legalize_cpu(graph, self.board.first, self.policy, self.record.tracer)
         else:
-            self.verdicts = legalize(graph, Capability(self.hcd, self.precision), self.policy)
+            chips = [Capability(h, self.precision) for h in self.board.chips]
+            self.verdicts = legalize(graph, chips, self.policy, host=self.board.cpu)
 
     def place(self, graph: Graph) -> None:
         """Devices, units and element types; Transfer and Recast nodes."""
@@ -82,7 +80,8 @@ class Mapper:
         if not self.verdicts:  # a dump of the legalized graph holds none
             self.legalize(graph)
         nodes = graph.nodes()
-        placed = place(graph, {n.id: self.verdicts[n.id].options for n in nodes}, self.model)
+        options = {n.id: self.verdicts[n.id].options for n in nodes}
+        placed = place(graph, options, self.model.used_by(options))
         self.record.assigned.append(Assigned("place", len(placed.solution.labels), placed.solution.energy, placed.solution.exact))
         self.record.inserted += placed.inserted
         context = Context.of(graph)
@@ -94,7 +93,8 @@ class Mapper:
         verdict, chosen = self.verdicts[node.id], node.place
         kind, reason, origin = verdict.kind, verdict.reason, verdict.origin
         if chosen.device == HOST.device and kind != "fallback":
-            kind, reason = "fallback", f"{self.hcd.name} could run it, but moving its values there and back would cost more than it saves"
+            able = " or ".join(dict.fromkeys(o.place.device for o in verdict.answer.options))
+            kind, reason = "fallback", f"{able} could run it, but moving its values there and back would cost more than it saves"
         paid = next(c for o, c in placed.costs[node.id] if o.place == chosen)
         candidates = tuple(
             Candidate(str(o.place), o.place.dtype.name, round(c, 1), o.place == chosen, "" if o.place == chosen else _why_not(c, paid))
@@ -108,23 +108,23 @@ class Mapper:
 
     def group(self, graph: Graph) -> None:
         """Nodes of a chip that one of its fusions takes together."""
-        if not self.is_cpu:
-            self.fusions.group(graph)
+        self.fusions.group(graph)
 
     @property
     def gate(self) -> Gate:
         """What keeps rules from fusing what belongs apart."""
-        return one_place if self.is_cpu else self.fusions.gate
+        return self.fusions.gate
 
     def layouts(self, graph: Graph, ways: Mapping[int, Implementation]) -> None:
         """Storage of every value; Relayout nodes where two disagree. Raises UnsupportedError for more than the policy allows."""
         inserted, solution = assign_layouts(graph, ways, self.model)
-        limit = self.hcd.full.policy.max_relayouts if self.hcd.full.policy is not None else None
+        limits = [(h.full.policy.max_relayouts, h) for h in self.board.all if h.full.policy is not None]
+        limit, hcd = min(((n, h) for n, h in limits if n is not None), key=lambda x: x[0], default=(None, self.board.first))
         if limit is not None and len(inserted) > limit:
             ways_out = dict.fromkeys(f"'{i.value}' from {i.source} to {i.target}: {i.remedy}" for i in inserted)
             raise UnsupportedError(
-                f"{len(inserted)} values have to be rearranged; the policy of {self.hcd.name} allows max_relayouts {limit}",
-                origin=self.hcd.origin("policy", "max_relayouts"), hint="; ".join(ways_out),
+                f"{len(inserted)} values have to be rearranged; the policy of {hcd.name} allows max_relayouts {limit}",
+                origin=hcd.origin("policy", "max_relayouts"), hint="; ".join(ways_out),
             )
         self.record.inserted += inserted
         self.record.assigned.append(Assigned("layouts", len(solution.labels), solution.energy, solution.exact))
@@ -132,13 +132,13 @@ class Mapper:
     # -- afterwards ----------------------------------------------------------------------------------------------------
 
     def chips(self) -> list[Chip]:
-        """Limits of the chip, for the plan."""
-        return [] if self.is_cpu else [chip_limits(self.hcd, ChipLayouts(self.hcd))]
+        """Limits of the chips, for the plan."""
+        return [chip_limits(h, ChipLayouts(h), bus) for h, bus in zip(self.board.chips, self.board.buses, strict=True)]
 
     def complete(self, graph: Graph, program: Program) -> None:
         """Adds to every decision what runs in the end, and in which layout; for a CPU chip makes the decisions. Adds what was fused."""
         tracer = self.record.tracer
-        self.record.model_digest, self.record.hcd_digest = graph.digest.hex(), self.hcd.digest.hex()
+        self.record.model_digest, self.record.hcd_digest = graph.digest.hex(), self.board.digest.hex()
         self.record.fused = [Fused(e.rule, e.origin) for e in tracer.events if e.device == HOST.device and _fuses(tracer, e)]
         self.record.fused += self.fusions.fused(graph)
         self.record.missed = [Missed(rule, where, why) for (rule, where), why in tracer.misses.items()]
@@ -158,7 +158,8 @@ class Mapper:
             d.step = ", ".join(kernels) or "view"
 
     def _layout(self, node: Node) -> str:
-        known = ChipLayouts(self.hcd)
+        on_host = node.place.device == HOST.device
+        known = ChipLayouts(self.board.first if on_host else self.board.chip(node.place.device))
         storage, rank = node.outputs[0].storage, node.outputs[0].type.rank
         names = [n for n in ("NCHW", "NHWC", *known.axes) if known.order(n, rank) == storage]
         return names[0] if names else str(list(storage))

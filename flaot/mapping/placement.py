@@ -2,16 +2,16 @@
 that the labels ask for.
 
 A value exists in *forms*: a device and the element type it is stored in. Producing it in one form and reading it in another costs what
-the conversion costs, once per form however many readers share it. Model inputs and outputs lie on the host, and bringing them over is
-not charged: a node whose neighbours are the model's own ends goes where it computes best, and an island of cheap nodes between two host
-nodes stays on the host.
+the conversion costs, once per form however many readers share it; between two chips it leads over the host. Model inputs and outputs lie
+on the host, and bringing them over is not charged: a node whose neighbours are the model's own ends goes where it computes best, and an
+island of cheap nodes between two host nodes stays on the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -102,19 +102,24 @@ def labelling(
 
 
 def _copies(value: Value, made: Form, wanted: Sequence[Form], model: CostModel) -> float:
-    return sum(conversion(value, made, f, model) for f in wanted) if made in wanted else INFINITE
+    """What it costs to have the value in all these forms; what two ways share is paid once."""
+    if made not in wanted:
+        return INFINITE
+    steps = dict.fromkeys(s for f in wanted for s in pairwise((made, *route(made, f))))
+    return sum(_step(value, a, b, model) for a, b in steps)
 
 
 def conversion(value: Value, source: Form, target: Form, model: CostModel) -> float:
     """Nanoseconds from one form to another; the element type changes on the host, or where both forms lie."""
-    total, device, dtype = 0.0, source.device, source.dtype
-    for step in route(source, target):
-        if step.device != device:
-            total += model.transfer(value.type.with_dtype(dtype))
-        else:
-            total += model.recast(value.type.elements, dtype, step.dtype, device)
-        device, dtype = step.device, step.dtype
-    return total
+    return sum(_step(value, a, b, model) for a, b in pairwise((source, *route(source, target))))
+
+
+def _step(value: Value, source: Form, target: Form, model: CostModel) -> float:
+    """Nanoseconds of one transfer or one change of the element type."""
+    if source.device != target.device:
+        chip = target.device if source.device == HOST.device else source.device
+        return model.transfer(value.type.with_dtype(source.dtype), chip)
+    return model.recast(value.type.elements, source.dtype, target.dtype, source.device)
 
 
 def route(source: Form, target: Form) -> list[Form]:
@@ -196,4 +201,6 @@ class _Conversions:
         ends = [n.where for n in (source.producer, reader) if n.place.device == HOST.device]
         if ends:
             return f"run {' and '.join(ends)} on the chip"
+        if source.producer.place.device != reader.place.device:
+            return f"run {source.producer.where} and {reader.where} on one chip"
         return f"let {source.producer.where} and {reader.where} compute in one element type"

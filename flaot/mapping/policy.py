@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from flaot.errors import UsageError, printable
-from flaot.hcd import Hcd
+from flaot.hcd import Board, Hcd, board_of
 from flaot.hcd.fields import FALLBACKS
+from flaot.hcd.rules import active_units
 from flaot.hcd.text import nearest, parse
 from flaot.ir.graph import HOST, Graph, Node
 from flaot.mapping.names import known_operators, names_of
@@ -57,18 +58,19 @@ class Policy:
 
 
 def policy_of(
-    hcd: Hcd, *, fallback: str | None = None, routes: Sequence[str] = (), route_file: tuple[bytes, str] | None = None, prefer: str = "",
-    exclude: Sequence[str] = (), allow_expand: Iterable[str] = (),
+    chip: Hcd | Board, *, fallback: str | None = None, routes: Sequence[str] = (), route_file: tuple[bytes, str] | None = None,
+    prefer: str = "", exclude: Sequence[str] = (), allow_expand: Iterable[str] = (),
 ) -> Policy:
-    """A policy from the texts of a command line; what it leaves out comes from the descriptor.
+    """A policy from the texts of a command line; what it leaves out comes from the descriptor, of several chips from the strictest.
 
     Args:
         routes: ``PATTERN=DEVICE`` or ``PATTERN=DEVICE.UNIT``.
         route_file: content and name of a YAML mapping of the same; the texts come after it.
     Raises UsageError for a device, unit or operator that does not exist.
     """
-    stated = hcd.full.policy.fallback if hcd.full.policy is not None else None
-    chosen = fallback or stated or "warn"
+    board = board_of(chip)
+    stated = [h.full.policy.fallback for h in board.chips or board.all if h.full.policy is not None]
+    chosen = fallback or next((f for f in FALLBACKS if f in stated), "warn")
     if chosen not in FALLBACKS:
         raise UsageError(f"fallback {printable(chosen)}; allowed are {', '.join(FALLBACKS)}")
     listed = _file_routes(*route_file) if route_file is not None else []
@@ -77,17 +79,18 @@ def policy_of(
     for name in allow_expand:
         if name not in known:
             raise UsageError(f"--allow-expand {printable(name)}: no such operator; {nearest(name, known)}")
-    preferred = device_of(prefer, hcd, f"--prefer {printable(prefer)}") if prefer else ""
-    left_out = tuple(device_of(e, hcd, f"--exclude {printable(e)}") for e in exclude)
-    devices = {hcd.name} if hcd.full.chip.device_type == "cpu" else {HOST.device, hcd.name}
+    preferred = device_of(prefer, board, f"--prefer {printable(prefer)}") if prefer else ""
+    left_out = tuple(device_of(e, board, f"--exclude {printable(e)}") for e in exclude)
+    devices = {HOST.device, *(h.name for h in board.chips)} if board.chips else {board.first.name}
     if devices <= set(left_out):
         raise UsageError(f"--exclude {', '.join(sorted(left_out))}: no device is left")
     if preferred in left_out:
         raise UsageError(f"--prefer {printable(prefer)}: that device is excluded")
-    return Policy(
-        chosen, tuple(Route(p, *_place(target, hcd, where), where) for p, target, where in listed),
-        preferred, left_out, frozenset(allow_expand),
-    )
+    found = tuple(Route(p, *_place(target, board, where), where) for p, target, where in listed)
+    lost = next((r for r in found if r.device in left_out), None)
+    if lost is not None:
+        raise UsageError(f"{lost.where}: {lost.device} is excluded")
+    return Policy(chosen, found, preferred, left_out, frozenset(allow_expand))
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -109,23 +112,49 @@ def _file_routes(data: bytes, source: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def _place(target: str, hcd: Hcd, where: str) -> tuple[str, str]:
-    device, _, unit = target.partition(".")
-    name = device_of(device, hcd, where)
-    units = sorted(hcd.full.compute_units)
-    if unit and (name == HOST.device or unit not in units):
+def _place(target: str, board: Board, where: str) -> tuple[str, str]:
+    """Device and unit of ``DEVICE`` or ``DEVICE.UNIT``. A chip's own name may have dots."""
+    device, unit = (target, "") if target.lower() in _words(board) else target.partition(".")[::2]
+    name = device_of(device, board, where)
+    units = sorted(active_units(board.chip(name).full)) if any(h.name == name for h in board.chips) else []
+    if unit and unit not in units:
         raise UsageError(f"{where}: {name} has no unit '{printable(unit)}'; {nearest(unit, units)}")
     return name, unit
 
 
-def device_of(word: str, hcd: Hcd, where: str) -> str:
-    """The device a word means: ``host``, or the chip by its name, its descriptor's name, its device type or that type's family (npu)."""
-    stem, kind = hcd.source.rsplit("/", 1)[-1].removesuffix(".hcd"), hcd.full.chip.device_type
-    names = {**dict.fromkeys((hcd.name.lower(), stem.lower(), kind, kind.split("_")[0]), hcd.name), "host": HOST.device}
-    found = names.get(word.lower()) or names.get(word.lower().replace("-", "_"))
+def device_of(word: str, chip: Hcd | Board, where: str) -> str:
+    """The device a word means: ``host``, or a chip by its name, its descriptor's name, its device type or that type's family (npu), unless
+    several chips have it; the descriptor of the host means the host."""
+    board = board_of(chip)
+    words = _words(board)
+    found = words.get(word.lower()) or words.get(word.lower().replace("-", "_"))
     if found is None:
-        raise UsageError(f"{where}: no device '{printable(word)}'; {nearest(word, ['host', stem])}")
-    return found
+        raise UsageError(f"{where}: no device '{printable(word)}'; {nearest(word, ['host', *map(_stem, board.all)])}")
+    if len(found) > 1:
+        raise UsageError(f"{where}: '{printable(word)}' may be {' or '.join(found)}", hint="name one of them")
+    return found[0]
+
+
+def _words(board: Board) -> dict[str, list[str]]:
+    """Devices by what they may be called; a name goes before a file's name, and that before a device type."""
+    words: dict[str, list[str]] = {}
+    for called in (_kinds, lambda h: [_stem(h).lower()], lambda h: [h.name.lower()]):
+        level: dict[str, list[str]] = {}
+        for hcd in board.all:
+            device = HOST.device if hcd is board.cpu and board.chips else hcd.name
+            for word in called(hcd):
+                level.setdefault(word, []).append(device)
+        words |= level
+    return words | {"host": [HOST.device]}
+
+
+def _kinds(hcd: Hcd) -> list[str]:
+    kind = hcd.full.chip.device_type
+    return list(dict.fromkeys((kind, kind.split("_")[0])))
+
+
+def _stem(hcd: Hcd) -> str:
+    return hcd.source.rsplit("/", 1)[-1].removesuffix(".hcd")
 
 
 def check_routes(graph: Graph, policy: Policy) -> None:

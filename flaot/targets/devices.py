@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from flaot.ir.graph import HOST, Node, Place, Value
 from flaot.ir.ops.transfer import Transfer
 from flaot.plan.program import Buffer, Space
-from flaot.targets.cpu import GENERIC, Cpu
+from flaot.targets.cpu import GENERIC, Cpu, cpu_of, variants_of
 
 if TYPE_CHECKING:
-    from flaot.hcd import Hcd
+    from flaot.hcd import Board
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,34 @@ def memory_of(value: Value) -> str:
     return node.op.device if isinstance(node.op, Transfer) else node.place.device
 
 
-def host_of(hcd: Hcd, precision_high: bool = False) -> Cpu:
-    """The CPU beside a chip: portable kernels unless the descriptor's ``host`` group states more."""
-    from flaot.targets.cpu import variants_of
-
-    host = hcd.full.host
+def host_of(board: Board, precision_high: bool = False) -> Cpu:
+    """The host of a plan: the CPU that a descriptor of the board describes, else portable kernels and those that the first ``host`` group
+    of its chips states."""
+    if board.cpu is not None:
+        return cpu_of(board.cpu, precision_high)
+    host = next((h.full.host for h in board.chips if h.full.host is not None), None)
     isa = (host.isa if host is not None else None) or ()
     allowed = host.kernels if host is not None else None
     variants = tuple(v for v in variants_of(isa) if allowed is None or v in allowed or v == "generic")
     return Cpu("host", variants, precision_high=precision_high)
+
+
+@dataclass(frozen=True)
+class HostSpeed:
+    """What the host computes and moves per nanosecond: ``flops`` operations and ``bytes`` of its memory, both assumed unless stated."""
+
+    flops: float = 1.0
+    bytes: float = 4.0
+
+
+def speed_of(board: Board) -> HostSpeed:
+    """The speed of the host: as the CPU's descriptor states, else as the first chip does whose ``host`` group states it."""
+    groups = [h.full.host for h in board.chips if h.full.host is not None]
+    gflops = next((g.peak_gflops for g in groups if g.peak_gflops is not None), HostSpeed.flops)
+    gb_per_s = next((g.bandwidth_gb_per_s for g in groups if g.bandwidth_gb_per_s is not None), HostSpeed.bytes)
+    if board.cpu is not None:
+        unit = next(u for u in board.cpu.full.compute_units.values() if u.kind == "cpu")
+        memory = board.cpu.full.memory.off_chip_memory if board.cpu.full.memory is not None else None
+        gflops = unit.peak / 1e9 if unit.peak is not None else gflops
+        gb_per_s = memory.bandwidth_gb_per_s if memory is not None else gb_per_s
+    return HostSpeed(gflops, gb_per_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flaot.mapping.cost import CostModel
+from flaot.mapping.cost import ChipCost
 from flaot.mapping.orders import ChipLayouts
 from flaot.targets.chip import chip_limits
 from flaot.targets.chip.machine import machine_of
@@ -18,7 +18,7 @@ def test_a_disabled_unit_adds_no_layout_and_no_speed() -> None:
     assert "fp32" not in ChipLayouts(spare).by_unit
     assert spare.full.compute_units["attention"].supported_layouts is None
     assert spare.full.compute_units["int8"].supported_layouts == ("NCHW", "NHWC")
-    assert CostModel(spare).peak("attention") == 12_800
+    assert ChipCost(spare).peak("attention") == 12_800
     assert machine_of(spare) == machine_of(plain)
 
 

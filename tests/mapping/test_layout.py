@@ -12,7 +12,7 @@ import pytest
 import flaot.ir.op as ops
 import flaot.kernels.base as kernels
 from flaot.errors import UnsupportedError
-from flaot.hcd import Hcd
+from flaot.hcd import Hcd, board_of
 from flaot.ir.graph import HOST, Graph, Place
 from flaot.ir.ops.activations import Relu
 from flaot.ir.ops.arithmetic import Add
@@ -73,13 +73,13 @@ def random_graph(seed: int, hcd: Hcd) -> Graph:
         graph.set_output("z", rng.choice(values[1:]))
     graph.prune()
     npu = Place(hcd.name, "fp16", DType.float16)
-    place(graph, {n.id: [Option(rng.choice([npu, npu, HOST]))] for n in graph.nodes()}, CostModel(hcd))
+    place(graph, {n.id: [Option(rng.choice([npu, npu, HOST]))] for n in graph.nodes()}, CostModel(board_of(hcd)))
     return graph
 
 
 def labelling(graph: Graph, hcd: Hcd) -> Labelling:
     devices = Devices(Cpu("host", ("generic", "avx2")), {hcd.name: chip_cpu(hcd)})
-    return Labelling(graph, choose_all(graph, devices), CostModel(hcd))
+    return Labelling(graph, choose_all(graph, devices), CostModel(board_of(hcd)))
 
 
 def cost_of(seed: int, hcd: Hcd, labels: tuple[int, ...]) -> float:
@@ -220,7 +220,7 @@ def test_a_slow_conversion_is_avoided() -> None:
     made.place = Place(hcd.name, "fp16", DType.float16)
     (y,) = made.outputs
     y.stored = DType.float16
-    cost = Labelling(graph, {}, CostModel(hcd)).convert
+    cost = Labelling(graph, {}, CostModel(board_of(hcd))).convert
     assert cost(y, (0, 1, 2, 3), (0, 2, 1, 3)) == 2 * 512
     assert cost(y, (0, 1, 2, 3), (0, 2, 3, 1)) == 2 * 2 * 512 / 128
 

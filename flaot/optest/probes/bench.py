@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flaot.errors import FlaotError, InternalError
-from flaot.hcd import Hcd
+from flaot.hcd import Hcd, board_of
 from flaot.ir.graph import Graph, Place, Value
 from flaot.ir.op import Op
 from flaot.ir.types import DType, Layout, TensorType, row_major
@@ -82,7 +82,7 @@ class Bench:
         self.step = max(self.chip.alignment, HOST_ALIGNMENT)
         self.broken = False
         sums = lambda node: sums_in_half(self.hcd, node, node.place)  # noqa: E731 # named for the reader
-        self.devices = Devices(host_of(self.hcd), {self.hcd.name: chip_cpu(self.hcd)}, sums)
+        self.devices = Devices(host_of(board_of(self.hcd)), {self.hcd.name: chip_cpu(self.hcd)}, sums)
 
     def room(self, nbytes: int) -> int:
         """Bytes up to the next aligned address."""

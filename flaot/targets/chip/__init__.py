@@ -29,8 +29,8 @@ def rounding_of(hcd: Hcd) -> Rounding:
     return Rounding[stated] if stated is not None else Rounding.half_to_even
 
 
-def chip_limits(hcd: Hcd, layouts: ChipLayouts) -> Chip:
-    """The limits a plan states, which launches on the chip are held to."""
+def chip_limits(hcd: Hcd, layouts: ChipLayouts, bus: int = 0) -> Chip:
+    """The limits a plan states, which launches on the chip are held to; ``bus`` is the number of the bus of its transfers."""
     full = hcd.full
     tensor, constraints, numerics = full.tensor, full.constraints, full.numerics
     assert tensor is not None and constraints is not None
@@ -43,5 +43,5 @@ def chip_limits(hcd: Hcd, layouts: ChipLayouts) -> Chip:
         tuple(layouts.order(n, 4) for n in layouts.every),
         rounding_of(hcd),
         numerics is not None and numerics.denormals == "flush",
-        machine=machine_of(hcd),
+        machine=machine_of(hcd, bus=bus),
     )

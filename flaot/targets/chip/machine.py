@@ -24,8 +24,9 @@ LINK_SETUP_NS = 1000.0
 """Nanoseconds to start a transfer between host and chip, unless stated."""
 
 
-def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None) -> Machine:
-    """The machine a descriptor states. ``pool`` limits the bytes of on-chip memory, ``depth`` the commands a queue holds.
+def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None, bus: int = 0) -> Machine:
+    """The machine a descriptor states. ``pool`` limits the bytes of on-chip memory, ``depth`` the commands a queue holds; ``bus`` is the
+    number of the bus of its transfers.
 
     Raises HcdError for a descriptor without memories.
     """
@@ -49,11 +50,17 @@ def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None) -> M
         depth=depth if depth is not None else (dma.max_outstanding if dma is not None else None) or 0,
         setup_cycles=(dma.setup_cycles if dma is not None else None) or 0,
         latency_cycles=_latency(hcd),
-        transfer=Transfers[(host.transfers if host is not None else None) or "synchronous"],
+        transfer=transfers_of(hcd),
         link_setup_cycles=link_setup if link_setup is not None else round(LINK_SETUP_NS * mhz / 1000),
         link_rate=per_kilocycle(link * 1e9, mhz),
+        bus=bus,
         dimensions=(dma.dimensions if dma is not None else None) or DIMENSIONS,
     )
+
+
+def transfers_of(hcd: Hcd) -> Transfers:
+    """How values pass between the host and the chip; synchronously unless stated."""
+    return Transfers[(hcd.full.host.transfers if hcd.full.host is not None else None) or "synchronous"]
 
 
 def per_kilocycle(per_second: float, mhz: float) -> int:
