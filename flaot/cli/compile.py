@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from flaot.cli import console, progress
-from flaot.cli.mapping import LEVELS, chip_options, layouts, limits, mapping_options, policy
-from flaot.cli.options import CHIP, FILE, json_option, shapes
+from flaot.cli.mapping import LEVELS, board, chip_options, chips_option, layouts, limits, mapping_options, policy
+from flaot.cli.options import FILE, json_option, shapes
 from flaot.errors import FlaotError, UsageError, located, printable
 from flaot.files import check_output, write_file
 
@@ -26,13 +26,15 @@ Examples:
   flaot compile model.onnx --hcd npu_v3 --fallback error --explain decisions.json
   flaot compile model.onnx --hcd npu_v3 --route Softmax=host --route '/encoder/3/*=host' -v
   flaot compile model.onnx --hcd npu_v3 --allow-expand Attention
+  flaot compile model.onnx --hcd npu_v3 --hcd x86_64_avx2               the second is the host, as it is a CPU
+  flaot compile model.onnx --hcd npu_v3 --hcd npu_v2 --route Conv=npu_v2
   flaot compile model.onnx --hcd npu_v3 --memory-pool-size 4096 --queue-depth 8 --json | jq .estimate
   flaot compile model.onnx --json | jq .memory.arena_bytes"""
 
 
 @click.command("compile", epilog=EPILOG)
 @click.argument("model", type=FILE)
-@click.option("--hcd", type=CHIP, default="host", show_default=True, metavar="NAME|FILE", help="Chip to compile for; see 'flaot hcd list'.")
+@chips_option
 @click.option("-o", "--output", type=FILE, metavar="PLAN", help="Plan to write; without it MODEL's name with .flp in this folder.")
 @click.option("--shape", multiple=True, metavar="NAME=SIZES", help="Bind an input's shape or a symbol; repeatable.")
 @mapping_options
@@ -47,7 +49,7 @@ Examples:
 @json_option
 def command(
     model: str,
-    hcd: str,
+    hcd: tuple[str, ...],
     output: str | None,
     shape: tuple[str, ...],
     fusion_level: str,
@@ -71,12 +73,9 @@ def command(
     bindings = shapes(shape)
     dumps = _dumps(dump, model, target, as_json)
 
-    from flaot.hcd import load_hcd
-    from flaot.mapping.audit import audit
     from flaot.pipeline import STAGES, Options, compile_model
 
-    chip = load_hcd(hcd)
-    console.warn((*chip.warnings, *audit(chip)))
+    chip = board(hcd, "host")
     names = (*STAGES, "schedule and write")
     with progress.bar(len(names), as_json) as begin_part:
 
@@ -103,8 +102,7 @@ def command(
     _show(model, document)
     for line in (line for e in compiled.estimates for line in e.lines()):
         console.out(f"  {line}")
-    on_chip = chip.full.chip.device_type != "cpu"
-    for line in compiled.record.summary_lines() if on_chip or verbose else ():
+    for line in compiled.record.summary_lines() if chip.chips or verbose else ():
         console.out(f"  {line}")
     for decision in compiled.record.decisions if verbose else ():
         console.out(f"  {mapped_line(decision)}")

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from flaot.cli import console
-from flaot.cli.mapping import LEVELS, mapping_options, policy
-from flaot.cli.options import CHIP, FILE, json_option, shapes
+from flaot.cli.mapping import LEVELS, board, chips_option, mapping_options, policy
+from flaot.cli.options import FILE, json_option, shapes
 from flaot.errors import FlaotError, located, printable
 
 EPILOG = """\b
@@ -16,6 +16,7 @@ Examples:
   flaot explain model.onnx --hcd npu_v3
   flaot explain model.onnx --hcd npu_v3 --rule conv.ActivationIntoConv
   flaot explain model.onnx --hcd edge_dsp --rule conv_relu
+  flaot explain model.onnx --hcd npu_v3 --hcd npu_v2
   flaot explain model.onnx --rule norm. --json | jq '.rules[].missed_at'"""
 
 MAX_NODES = 40
@@ -24,23 +25,22 @@ MAX_NODES = 40
 
 @click.command("explain", epilog=EPILOG)
 @click.argument("model", type=FILE)
-@click.option("--hcd", type=CHIP, default="host", show_default=True, metavar="NAME|FILE", help="Chip to compile for; see 'flaot hcd list'.")
+@chips_option
 @click.option("--rule", metavar="NAME", help="Rule or fusion of the chip, or the beginning of its name: where it fired, where not and why.")
 @click.option("--shape", multiple=True, metavar="NAME=SIZES", help="Bind an input's shape or a symbol; repeatable.")
 @mapping_options
 @click.option("--fusion-level", type=click.Choice(LEVELS), default="balanced", show_default=True, help="Fusions of the chip to use.")
 @json_option
 def command(
-    model: str, hcd: str, rule: str | None, shape: tuple[str, ...], fusion_level: str, as_json: bool, **mapping: Any
+    model: str, hcd: tuple[str, ...], rule: str | None, shape: tuple[str, ...], fusion_level: str, as_json: bool, **mapping: Any
 ) -> None:
     """Compile MODEL (an ONNX file) and tell which rules fired, which nearly did, and why not; no plan is written."""
     bindings = shapes(shape)
 
-    from flaot.hcd import load_hcd
     from flaot.pipeline import Options, compile_model
     from flaot.report.rules import detail, named, rule_rows
 
-    chip = load_hcd(hcd)
+    chip = board(hcd, "host")
     options = Options(bindings, mapping["precision"], policy(chip, mapping), LEVELS.index(fusion_level))
     try:
         tracer = compile_model(model, chip, options).record.tracer

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from flaot.cli.options import FILE
+from flaot.cli import console
+from flaot.cli.options import CHIP, FILE
 from flaot.cli.pairs import pairs
 from flaot.files import read_file
 from flaot.mapping import LEVELS as LEVELS
 
 if TYPE_CHECKING:
-    from flaot.hcd import Hcd
+    from flaot.hcd import Board
     from flaot.mapping.policy import Policy
     from flaot.schedule.chip.compose import ChipOptions
 
@@ -54,6 +55,12 @@ _CHIP_OPTIONS = (
 )
 
 
+def chips_option(fn: F) -> F:
+    """``--hcd``, the host by default."""
+    text = "Chip to compile for (host by default), or up to three of one plan, and the CPU beside them; repeatable. See 'flaot hcd list'."
+    return click.option("--hcd", type=CHIP, multiple=True, metavar="NAME|FILE", help=text)(fn)
+
+
 def chip_options(fn: F) -> F:
     """``--memory-pool-size``, ``--queue-depth`` and ``--async``."""
     for option in reversed(_CHIP_OPTIONS):
@@ -76,7 +83,17 @@ def mapping_options(fn: F) -> F:
     return fn
 
 
-def policy(chip: Hcd, given: dict[str, Any]) -> Policy:
+def board(given: tuple[str, ...], default: str = "") -> Board:
+    """What the descriptors named describe together; their warnings are shown. Raises what loading raises, and UsageError."""
+    from flaot.hcd import board_of
+    from flaot.mapping.audit import audit
+
+    found = board_of(given or (default,))
+    console.warn([sentence for hcd in found.all for sentence in (*hcd.warnings, *audit(hcd))])
+    return found
+
+
+def policy(chip: Board, given: dict[str, Any]) -> Policy:
     """The policy these options ask for. Raises UsageError, HcdError for the file of routes, FileSystemError."""
     from flaot.mapping.policy import policy_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from flaot.cli import console
-from flaot.cli.mapping import mapping_options, policy
+from flaot.cli.mapping import board, mapping_options, policy
 from flaot.cli.options import CHIP, json_option, shapes
 from flaot.errors import UsageError, printable
 
@@ -16,22 +16,20 @@ EPILOG = """\b
 Examples:
   flaot query Conv --hcd npu_v3
   flaot query model.onnx --hcd npu_v3
+  flaot query model.onnx --hcd npu_v3 --hcd npu_v2
   flaot query model.onnx --hcd npu_v3 --route Softmax=host --json | jq '.nodes[] | select(.verdict != "native")'"""
 
 
 @click.command("query", epilog=EPILOG)
 @click.argument("what", metavar="OP|MODEL")
-@click.option("--hcd", type=CHIP, required=True, metavar="NAME|FILE", help="The chip; see 'flaot hcd list'.")
+@click.option("--hcd", type=CHIP, multiple=True, required=True, metavar="NAME|FILE", help="The chip, or those of one plan; repeatable.")
 @click.option("--shape", multiple=True, metavar="NAME=SIZES", help="Bind an input's shape or a symbol; repeatable.")
 @mapping_options
 @json_option
-def command(what: str, hcd: str, shape: tuple[str, ...], as_json: bool, **mapping: Any) -> None:
-    """What a chip can do with an operator, or with every node of a model (an ONNX file)."""
-    from flaot.hcd import load_hcd
-    from flaot.mapping.audit import audit
-
-    chip = load_hcd(hcd)
-    console.warn((*chip.warnings, *audit(chip)))
+def command(what: str, hcd: tuple[str, ...], shape: tuple[str, ...], as_json: bool, **mapping: Any) -> None:
+    """What a chip can do with an operator, or with every node of a model (an ONNX file). Of several chips, what each can do with the
+    operator, and which of them every node goes to."""
+    chip = board(hcd)
     if os.path.exists(what) or "." in what or os.sep in what:
         _model(what, chip, shapes(shape), mapping, as_json)
     else:
@@ -46,13 +44,15 @@ def _operator(name: str, chip: Any, as_json: bool) -> None:
     known = known_operators()
     if name not in known:
         raise UsageError(f"there is no operator '{printable(name)}' and no such file; {nearest(name, known)}")
-    found = describe(name, chip)
+    every = {hcd.name: describe(name, hcd) for hcd in chip.all}
     if as_json:
-        console.document({"operator": name, "chip": chip.name, **found.to_json()})
+        rows = [{"chip": on, **found.to_json()} for on, found in every.items()]
+        console.document({"operator": name, **(rows[0] if len(rows) == 1 else {"chips": rows})})
         return
-    console.out(f"{name} on {chip.name}: {found.verdict}")
-    for line in found.lines():
-        console.out(f"  {line}")
+    for on, found in every.items():
+        console.out(f"{name} on {on}: {found.verdict}")
+        for line in found.lines():
+            console.out(f"  {line}")
 
 
 def _model(model: str, chip: Any, bindings: Any, mapping: dict[str, Any], as_json: bool) -> None:
