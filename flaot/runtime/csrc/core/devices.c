@@ -51,10 +51,10 @@ fl_status fl_attach(fl_context *c, uint32_t device, const fl_adapter *adapter) {
   if (adapter->abi != FL_ADAPTER_ABI) return FL_DEVICE_ABI;
   d->chip = describe(c->plan, device);
   if (adapter->device_type && !same(adapter->device_type, d->chip.device_type)) return FL_DEVICE_TYPE;
+  d->handle = NULL;
   fl_status status = adapter->open(adapter->self, &d->chip, &d->handle);
-  if (status != FL_OK) return status;
-  d->adapter = adapter;
-  return take_memory(d, c->plan, device);
+  if (status == FL_OK || d->handle) d->adapter = adapter;
+  return status == FL_OK ? take_memory(d, c->plan, device) : status;
 }
 
 void fl_detach(fl_context *c) {
@@ -117,6 +117,18 @@ fl_status fl_launch_step(const fl_context *c, const fl_plan_step *s, const fl_te
   fl_launch launch = {command_of(plan, s), s->kernel, (const char *)plan->strings + l->unit, l->batch, l->sequence, l->heads, t, address,
                       s->in_count, s->out_count, plan->params + s->params, s->params_size, (size_t)s->scratch_size};
   return d->adapter->launch(d->handle, &launch);
+}
+
+fl_status fl_await_others(const fl_context *c, const fl_plan_step *s) {
+  const fl_command command = command_of(c->plan, s);
+  fl_status status = FL_OK;
+  for (uint32_t i = 0; i < command.wait_count && status == FL_OK; i++) {
+    const fl_plan_step *before = &c->plan->steps[command.waits[i]];
+    if (before->device == 0 || before->device == s->device || before->opcode == FL_OPCODE_TRANSFER) continue;
+    const fl_device *d = &c->chips[before->device - 1];
+    if (d->adapter) status = d->adapter->sync(d->handle);
+  }
+  return status;
 }
 
 fl_status fl_sync_chips(const fl_context *c) {

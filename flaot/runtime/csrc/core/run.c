@@ -78,6 +78,8 @@ static fl_status run_step(const fl_context *c, const fl_plan_step *s) {
     t[i] = &plan->tensors[plan->operands[s->operands + i]];
     p[i] = locate(c, t[i]);
   }
+  fl_status status = plan->chip_count != 0 ? fl_await_others(c, s) : FL_OK;
+  if (status != FL_OK) return status;
   if (s->opcode == FL_OPCODE_TRANSFER) return fl_move(c, s, t, p);
   if (s->opcode == FL_OPCODE_DMA) return fl_dma_step(c, s, t);
   if (s->device != 0) return fl_launch_step(c, s, t);

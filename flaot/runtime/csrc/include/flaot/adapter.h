@@ -1,7 +1,8 @@
 /* The contract between the runtime and the code that makes a chip run plans: an adapter. It binds the commands of a plan to the chip's
    SDK and implements no operator. All functions return FL_OK or a status of the device's group; message tells a person more.
 
-     open      a chip with these limits; the handle is passed to all other functions
+     open      a chip with these limits; the handle is passed to all other functions. One that fails may leave a handle all the same: then
+               message is asked for it, and close gives it back
      alloc     memory of the chip, for as long as the device is open
      copy      between the host's memory and the chip's
      dma       within the chip, between its memory and its on-chip memory; may return before it is done
