@@ -109,6 +109,12 @@ class DependencyError(FlaotError):
     exit_code = 8
 
 
+class DeviceError(FlaotError):
+    """A chip, its adapter or its SDK failed."""
+
+    exit_code = 8
+
+
 class LimitError(FlaotError):
     """A limit on time, memory or size is exceeded."""
 

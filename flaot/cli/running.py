@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flaot.cli import console, progress
 from flaot.cli.pairs import pairs
+from flaot.errors import printable
 from flaot.files import check_output, write_file
 
 TYPE_CHECKING = False
@@ -47,6 +48,9 @@ def run_plan(
         "outputs": [summary(name, array) for name, array in results.items()],
         "seconds": {"min": min(seconds), "median": sorted(seconds)[len(seconds) // 2], "runs": len(seconds)},
     }
+    if session.chips:
+        run_by = zip(session.chips, session.adapters, strict=True)
+        document["chips"] = [{"chip": name, "device_type": kind, **a.to_json()} for (name, kind), a in run_by]
     if profile:
         document["steps"] = steps
     if as_json:
@@ -63,6 +67,8 @@ def _show(d: dict[str, Any], saved: str | None) -> None:
         console.out(f"{s['name']:{width}}  {as_line(s)}")
         if "top" in s:
             console.out(f"{'':{width}}  top 5: {top_line(s)}")
+    for c in d.get("chips", []):
+        console.out(_who_ran(c))
     if saved is not None:
         console.out(f"saved to {saved}")
     t = d["seconds"]
@@ -72,6 +78,13 @@ def _show(d: dict[str, Any], saved: str | None) -> None:
         )
     if "steps" in d:
         _show_steps(d["steps"])
+
+
+def _who_ran(c: dict[str, Any]) -> str:
+    name = printable(c["chip"])
+    if c["source"] == "simulator":
+        return f"{name} was simulated: no adapter for device type {printable(c['device_type'])} was named or is installed"
+    return f"{name} was run by {printable(c['adapter'])} {printable(c['version'])} ({c['source']})"
 
 
 def _show_steps(steps: list[dict[str, Any]]) -> None:

@@ -1,19 +1,27 @@
 """Adapters: the code that makes a chip run plans, in the native library (the simulator) or in a shared library of a vendor.
 
-A vendor's library has a function ``const fl_adapter *flaot_adapter(void)``; ``include/flaot/adapter.h`` is the contract.
+A vendor's library has a function ``const fl_adapter *flaot_adapter(void)``; ``include/flaot/adapter.h`` is the contract. A chip of a
+plan is run by the first of these that serves its device type: the library the caller names, one that an installed package offers
+(:mod:`flaot.runtime.installed`), the simulator.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
-from flaot.errors import DependencyError, FlaotError, LimitError, PlanError, printable
-from flaot.runtime.library import OK, functions, status_text
+from flaot.errors import DependencyError, DeviceError, FlaotError, LimitError, PlanError, printable
+from flaot.runtime.installed import installed_for
+from flaot.runtime.library import DEVICE_FAILED, DEVICE_MEMORY, OK, functions, status_text
 
 ABI = 2
 """FL_ADAPTER_ABI of adapter.h."""
 
-DEVICE_TYPE, DEVICE_ABI, DEVICE_MEMORY = 0x201, 0x203, 0x204
+SIMULATOR = "simulator"
+"""What ``--adapter`` takes in place of a library to have every chip simulated."""
+
+DEVICE_TYPE, DEVICE_ABI = 0x201, 0x203
+ANOTHER_DEVICE = "use the adapter of that chip, or --adapter simulator"
 
 
 class CAdapter(ctypes.Structure):
@@ -23,10 +31,14 @@ class CAdapter(ctypes.Structure):
 
 
 class Adapter:
-    """A vendor's adapter. Raises DependencyError when the library is missing, does not load or has no ``flaot_adapter``."""
+    """A vendor's adapter; ``device_type`` None serves every chip, ``source`` tells where it comes from.
 
-    def __init__(self, path: str) -> None:
+    Raises DependencyError when the library is missing, does not load or has no ``flaot_adapter``.
+    """
+
+    def __init__(self, path: str, source: str = "") -> None:
         self.where = printable(path, 200)
+        self.source = source or self.where
         try:
             self._library = ctypes.CDLL(path)
             get = self._library.flaot_adapter
@@ -39,32 +51,71 @@ class Adapter:
         if not found:
             raise DependencyError("the adapter gives no description of itself", where=self.where)
         self.pointer: int = ctypes.cast(found, ctypes.c_void_p).value or 0
-        self.abi = int(found.contents.abi)
-        self.device_type: str | None = _text(found.contents.device_type)
-        self.name, self.version = _text(found.contents.name) or "", _text(found.contents.version) or ""
+        self._take(found.contents)
+
+    def _take(self, found: CAdapter) -> None:
+        self.abi = int(found.abi)
+        known = self.abi == ABI
+        self.device_type = _text(found.device_type) if known else None
+        self.name, self.version = (_text(found.name) or "", _text(found.version) or "") if known else ("", "")
+
+    def serves(self, device_type: str) -> bool:
+        return self.device_type in (None, device_type)
+
+    def to_json(self) -> dict[str, object]:
+        return {"adapter": self.name, "version": self.version, "abi": self.abi, "source": self.source}
+
+
+class Simulator(Adapter):
+    """The adapter inside the native library, which serves every device type."""
+
+    def __init__(self) -> None:
+        found = CAdapter.in_dll(functions(), "fl_npu_sim")
+        self.where = self.source = SIMULATOR
+        self.pointer = 0
+        self._take(found)
 
 
 def _text(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="replace")
 
 
-def attach(context: int, device: int, chip: str, device_type: str, adapter: Adapter | None) -> None:
-    """Makes ``adapter`` (None: the simulator) run the steps of a device of the context's plan.
+def adapters_for(device_types: Sequence[str], given: str | None) -> list[Adapter]:
+    """What runs the chips of a plan, in order. ``given`` is the path of a library, or ``simulator`` for all of them.
 
-    Raises PlanError when it serves another device type, speaks another ABI or refuses the chip, LimitError without memory.
+    Raises DependencyError for an adapter that does not load, also an installed one, and for several packages that serve one device type.
+    """
+    if given == SIMULATOR:
+        return [Simulator() for _ in device_types]
+    named = Adapter(given) if given is not None else None
+    if named is not None and not any(named.serves(t) for t in device_types):
+        return [named for _ in device_types]
+    return [named if named is not None and named.serves(t) else _found(t) for t in device_types]
+
+
+def _found(device_type: str) -> Adapter:
+    offered = installed_for(device_type)
+    return Adapter(offered.library(), f"package {offered.package}") if offered is not None else Simulator()
+
+
+def attach(context: int, device: int, chip: str, device_type: str, adapter: Adapter) -> None:
+    """Makes ``adapter`` run the steps of a device of the context's plan.
+
+    Raises PlanError when it serves another device type, speaks another ABI or does not fit the plan, LimitError when the chip has not the
+    memory, DeviceError when the chip or its SDK fails.
     """
     lib = functions()
-    status: int = lib.fl_host_attach(context, device, adapter.pointer if adapter else None)
+    status: int = lib.fl_host_attach(context, device, adapter.pointer or None)
     if status != OK:
         message: bytes = lib.fl_host_message(context)
         raise _refused(status, message.decode(errors="replace"), f"chip {printable(chip)}", device_type, adapter)
 
 
-def _refused(status: int, message: str, chip: str, device_type: str, adapter: Adapter | None) -> FlaotError:
-    if adapter is not None and status == DEVICE_ABI:
+def _refused(status: int, message: str, chip: str, device_type: str, adapter: Adapter) -> FlaotError:
+    if status == DEVICE_ABI:
         return PlanError(f"adapter ABI {adapter.abi}, this flaot speaks {ABI}", where=adapter.where, hint="use an adapter built for it")
-    if adapter is not None and status == DEVICE_TYPE:
+    if status == DEVICE_TYPE:
         found = f"the adapter serves device type '{printable(adapter.device_type)}', {chip} of the plan is '{printable(device_type)}'"
-        return PlanError(found, where=adapter.where, hint="use the adapter of that chip, or none for the simulator")
-    text = message or status_text(status)
-    return (LimitError if status == DEVICE_MEMORY else PlanError)(text, where=chip)
+        return PlanError(found, where=adapter.where, hint=ANOTHER_DEVICE)
+    kind = {DEVICE_MEMORY: LimitError, DEVICE_FAILED: DeviceError}.get(status, PlanError)
+    return kind(printable(message, 300) or status_text(status), where=chip)

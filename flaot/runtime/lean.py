@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flaot.errors import FileSystemError, FlaotError, InternalError, LimitError, PlanError, RunInputError, printable
+from flaot.errors import FileSystemError, FlaotError, LimitError, PlanError, printable
 from flaot.plan.fields import HEADER, MAGIC
 from flaot.plan.lean import LeanPlan, LeanPort
-from flaot.runtime.library import CALL_STATUS, CHIP_HINT, CHIP_STATUS, DATA_STATUS, OK, Machine, functions, status_text
+from flaot.runtime.library import OK, Machine, functions, run_error, status_text
 from flaot.runtime.npy import Array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flaot.ir.types import Frozen
+    from flaot.runtime.adapter import Adapter
 
 
 class Memory:
@@ -47,7 +48,13 @@ class LeanSession:
         self._plan = LeanPlan(memoryview(self._data.map)[: self._data.nbytes])
         self.inputs: list[LeanPort] = self._plan.inputs
         self.outputs: list[LeanPort] = self._plan.outputs
+        self.adapters: list[Adapter] = []
         self._context = self._start(threads, adapter)
+
+    @property
+    def chips(self) -> list[tuple[str, str]]:
+        """Name and device type of every chip of the plan; ``adapters`` run them."""
+        return self._plan.chips
 
     @property
     def frozen(self) -> list[Frozen]:
@@ -107,11 +114,11 @@ class LeanSession:
         return int(context)
 
     def _attach(self, context: int, chips: list[tuple[str, str]], path: str | None) -> None:
-        from flaot.runtime.adapter import Adapter, attach
+        from flaot.runtime.adapter import adapters_for, attach
 
-        self._adapter = Adapter(path) if path is not None else None
-        for device, (name, device_type) in enumerate(chips, 1):
-            attach(context, device, name, device_type, self._adapter)
+        self.adapters = adapters_for([device_type for _, device_type in chips], path)
+        for device, ((name, device_type), adapter) in enumerate(zip(chips, self.adapters, strict=True), 1):
+            attach(context, device, name, device_type, adapter)
 
     def _timed(self, table: Any, times: Any) -> int:
         status: int = self._lib.fl_host_begin(self._context, table)
@@ -123,10 +130,8 @@ class LeanSession:
         where = f"{self._where}: step {step}"
         if step < len(names):
             where += f" (node '{printable(names[step].nodes[0] if names[step].nodes else '')}' ({printable(names[step].op)}))"
-        if CHIP_STATUS <= status < CALL_STATUS:
-            message: bytes = self._lib.fl_host_message(self._context)
-            return PlanError(message.decode(errors="replace") or status_text(status), where=where, hint=CHIP_HINT)
-        return (RunInputError if status >= DATA_STATUS else InternalError)(status_text(status), where=where)
+        message: bytes = self._lib.fl_host_message(self._context)
+        return run_error(status, message.decode(errors="replace"), where)
 
     def _steps(self, times: Any, repeat: int) -> list[dict[str, Any]]:
         names = self._plan.step_names

@@ -6,13 +6,15 @@ import ctypes
 import os
 from functools import cache
 
-from flaot.errors import DependencyError
+from flaot.errors import DependencyError, DeviceError, FlaotError, InternalError, LimitError, PlanError, RunInputError, printable
 
 OK = 0
 DATA_STATUS = 0x400
 """Statuses from here on are the fault of the input data."""
 CHIP_STATUS, CALL_STATUS = 0x202, 0x300
 """First status about a chip that runs (missing, failed, trapped), and the first one after them."""
+
+DEVICE_MEMORY, DEVICE_FAILED = 0x204, 0x205
 
 CHIP_HINT = "compile the model again for this chip"
 
@@ -38,6 +40,19 @@ def status_text(status: int) -> str:
     """The runtime's sentence for a status code."""
     text: bytes = library().fl_status_text(status)
     return text.decode()
+
+
+def run_error(status: int, message: str, where: str) -> FlaotError:
+    """What to raise for a run that ended with ``status``; ``message`` is what the chip says about it, or ""."""
+    text = printable(message, 300) if message and status >= CHIP_STATUS else status_text(status)
+    if status >= DATA_STATUS:
+        return RunInputError(text, where=where)
+    if status == DEVICE_FAILED:
+        return DeviceError(text, where=where, hint="--adapter simulator runs the plan without the chip")
+    if status == DEVICE_MEMORY:
+        return LimitError(text, where=where)
+    chip = CHIP_STATUS <= status < CALL_STATUS
+    return PlanError(text, where=where, hint=CHIP_HINT) if chip else InternalError(text, where=where)
 
 
 class Machine(ctypes.Structure):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,11 @@ STAGED = 32768
 class Runner:
     """Not for use by two threads at once."""
 
-    def __init__(self, plan: Plan, native: NativePlan, threads: int, adapter: Adapter | None = None) -> None:
+    def __init__(self, plan: Plan, native: NativePlan, threads: int, adapters: Sequence[Adapter] = ()) -> None:
         lib = functions()
         self._plan, self._inputs, self._outputs = plan, plan.inputs, plan.outputs
         self._context = NativeContext(native, plan.alignment, threads)
-        for i, chip in enumerate(plan.chips, 1):
+        for i, (chip, adapter) in enumerate(zip(plan.chips, adapters, strict=True), 1):
             attach(self._context.pointer, i, chip.name, chip.device_type, adapter)
         self._pointer = self._context.pointer
         self._run, self._begin, self._steps = lib.fl_host_run, lib.fl_host_begin, lib.fl_host_steps

@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from flaot.errors import InternalError, PlanError, RunInputError, UsageError
+from flaot.errors import PlanError, RunInputError, UsageError
 from flaot.plan.chips import step_where
 from flaot.plan.program import Named
 from flaot.plan.read import Plan, PlanPort, read_plan
 from flaot.runtime import planfile
-from flaot.runtime.adapter import Adapter
-from flaot.runtime.capi import DATA_STATUS, OK, NativePlan
+from flaot.runtime.adapter import adapters_for
+from flaot.runtime.capi import OK, NativePlan
 from flaot.runtime.explain import explain_refusal
-from flaot.runtime.library import CALL_STATUS, CHIP_HINT, CHIP_STATUS
-from flaot.runtime.native import status_text
+from flaot.runtime.library import run_error
 from flaot.runtime.runner import Runner
 
 Feeds = Mapping[str, np.ndarray]
@@ -54,7 +53,8 @@ class Session:
     Args:
         plan: path of a ``.flp`` file, or its bytes. A file is read into memory once and not touched again.
         threads: threads that share the work of one run; 0 takes every CPU this process may use.
-        adapter: path of a library that runs the plan's chips; without one they are simulated.
+        adapter: path of a library that runs the plan's chips, or "simulator". Without one an installed package's runs them, or else the
+            simulator.
 
     Raises PlanError for a damaged or incompatible plan, FileSystemError, LimitError, UsageError for another number of threads,
     DependencyError for an adapter that does not load.
@@ -70,8 +70,10 @@ class Session:
         if native.status != OK:
             raise PlanError(explain_refusal(self.plan, native.status, native.record), where=where)
         self._native: NativePlan | None = native
-        self._adapter = Adapter(os.fspath(adapter)) if adapter is not None else None
-        self._idle: list[Runner] = [Runner(self.plan, native, self.threads, self._adapter)] if self.plan.chips else []
+        given = os.fspath(adapter) if adapter is not None else None
+        types = [c.device_type for c in self.plan.chips]
+        self._adapters = adapters_for(types, given) if types or given else []
+        self._idle: list[Runner] = [Runner(self.plan, native, self.threads, self._adapters)] if self.plan.chips else []
         self._output_slots = {p.name: i for i, p in enumerate(self.plan.outputs)}
 
     def __enter__(self) -> Session:
@@ -171,7 +173,7 @@ class Session:
         try:
             return self._idle.pop()
         except IndexError:
-            return Runner(self.plan, native, self.threads, self._adapter)
+            return Runner(self.plan, native, self.threads, self._adapters)
 
     def _give_back(self, runner: Runner) -> None:
         runner.release()
@@ -190,10 +192,7 @@ class Session:
             raise self._run_error(runner, status)
 
     def _run_error(self, runner: Runner, status: int) -> Exception:
-        where = f"{self.plan.where}: {step_where(self.plan, runner.failed_step())}"
-        if CHIP_STATUS <= status < CALL_STATUS:
-            return PlanError(runner.message() or status_text(status), where=where, hint=CHIP_HINT)
-        return (RunInputError if status >= DATA_STATUS else InternalError)(status_text(status), where=where)
+        return run_error(status, runner.message(), f"{self.plan.where}: {step_where(self.plan, runner.failed_step())}")
 
 
 __all__: list[Any] = ["Feeds", "PlanPort", "RunOptions", "Session", "StepTime"]
