@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CSOURCES := $(shell find flaot -name '*.[ch]') CMakeLists.txt
 LIBRARY := build/.native
 
-.PHONY: help demo test test-slow lint format bench generate chips native clean
+.PHONY: help demo toy test test-slow lint format bench generate chips native clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -15,6 +15,11 @@ help: ## List the targets
 
 demo: $(LIBRARY) ## Compile, run and verify a digit classifier, and show what it sees
 	@$(BIN)/python samples/mnist/demo.py
+
+toy: $(LIBRARY) ## Build the toy chip of samples/vendor_adapter, and run the digit classifier on it
+	@$(MAKE) --no-print-directory -s -C samples/vendor_adapter BUILD=$(CURDIR)/build/toy FLAOT=$(CURDIR)/flaot
+	@$(BIN)/flaot compile samples/mnist/digits.onnx --hcd samples/vendor_adapter/toy_npu.hcd --prefer toy_npu -o build/toy/digits.flp
+	@$(BIN)/flaot verify build/toy/digits.flp samples/mnist/digits.onnx --adapter build/toy/libtoy_adapter.so
 
 test: $(LIBRARY) .venv/.dev ## Run the quick tests (the models of FLAOT_MODELS too, when it is set)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q

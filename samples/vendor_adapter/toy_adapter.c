@@ -185,11 +185,20 @@ static toy_format format_of(unsigned dtype) {
 }
 
 static toy_tensor tensor_of(const fl_tensor *t, uint64_t address) {
-  toy_tensor out = {.memory = object_of(address), .offset = offset_of(address), .format = format_of(t->dtype), .axes = t->rank};
+  toy_tensor out = {.memory = object_of(address), .offset = offset_of(address), .skip = t->window, .format = format_of(t->dtype),
+                    .axes = t->rank};
   for (unsigned i = 0; i < t->rank; i++) {
     out.size[i] = (uint32_t)t->dims[i];
     out.pitch[i] = (int64_t)t->strides[i] * (int64_t)fl_dtype_size(t->dtype);
   }
+  return out;
+}
+
+/* The DMA engine carries bytes of any meaning: formats of one width are alike. */
+static toy_tensor carried(const fl_tensor *t, uint64_t address) {
+  toy_tensor out = tensor_of(t, address);
+  size_t size = fl_dtype_size(t->dtype);
+  out.format = size == 1 ? TOY_INT8 : size == 2 ? TOY_HALF : size == 4 ? TOY_INT32 : TOY_INT64;
   return out;
 }
 
@@ -206,11 +215,12 @@ static fl_status dma(void *handle, const fl_dma *m) {
   uint64_t bytes = (uint64_t)fl_elements(m->t[0]) * fl_dtype_size(m->t[0]->dtype);
   d->counters.dmas++;
   *(m->t[1]->space == FL_ON_CHIP ? &d->counters.bytes_in : &d->counters.bytes_out) += bytes;
-  toy_tensor tensors[2] = {tensor_of(m->t[0], m->address[0]), tensor_of(m->t[1], m->address[1])};
+  toy_tensor tensors[2] = {carried(m->t[0], m->address[0]), carried(m->t[1], m->address[1])};
   toy_fence fence = 0;
   char call[64];
   snprintf(call, sizeof call, "queue %" PRIu32 ": toy_transfer", m->command.queue);
-  return submitted(d, &m->command, toy_transfer(d->toy, m->command.queue, tensors, m->command.step, &fence), fence, call);
+  toy_error error = toy_transfer(d->toy, m->command.queue, tensors, m->command.step, &fence);
+  return submitted(d, &m->command, error, fence, call);
 }
 
 /* Kernels by the names that 'flaot inspect' shows, and the entry points that do the same. */
@@ -254,7 +264,8 @@ static fl_status launch(void *handle, const fl_launch *l) {
   d->counters.launches++;
   char call[96];
   snprintf(call, sizeof call, "unit %s: toy_submit(%s)", l->unit, entry);
-  return submitted(d, &l->command, toy_submit(d->toy, l->command.queue, &job, &fence), fence, call);
+  toy_error error = toy_submit(d->toy, l->command.queue, &job, &fence);
+  return submitted(d, &l->command, error, fence, call);
 }
 
 static const char *message(void *handle) { return ((device *)handle)->message; }

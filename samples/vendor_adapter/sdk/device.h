@@ -16,7 +16,7 @@ typedef enum toy_work { WORK_WAIT, WORK_JOB, WORK_TRANSFER } toy_work;
 typedef struct toy_entry {
   const char *name;
   fl_kernel_fn check, run;
-  bool moves;      /* tensors may begin anywhere, in any order of axes */
+  bool moves;      /* axes may lie in any order */
   bool transposed; /* the last two axes may be in either order */
 } toy_entry;
 

@@ -72,6 +72,7 @@ enum { TOY_MOST_AXES = 8, TOY_MOST_TENSORS = 32 };
 typedef struct toy_tensor {
   toy_memory memory;
   uint64_t offset;               /* bytes, of the element with index 0 on all axes */
+  uint64_t skip;                 /* of these, from where the whole begins that the tensor is a part of, which must be aligned */
   toy_format format;
   uint32_t axes;
   uint32_t size[TOY_MOST_AXES];
@@ -82,7 +83,7 @@ typedef struct toy_tensor {
      toy.conv toy.conv.i8 toy.deconv toy.mma toy.mma.i8 toy.pool toy.pool.max toy.softmax toy.norm toy.reduce toy.lrn
      toy.lanes     a program of the vector lanes, element by element
      toy.sample toy.sample.nearest
-     toy.move toy.convert     which compute nothing and take tensors that begin anywhere
+     toy.move toy.convert     which compute nothing and take tensors with their axes in any order
    Tensors are inputs, then outputs; the arguments are those of the data sheet (here: the records of flaot's kernels, which play the silicon).
    TOY_INT32 and TOY_INT64 are for tables of indices and for sums of 8-bit products. */
 typedef struct toy_job {
@@ -97,7 +98,7 @@ typedef struct toy_job {
 
 /* Everything a job points to is copied. The fence is passed when the job is done. */
 toy_error toy_submit(toy_device *device, uint32_t queue, const toy_job *job, toy_fence *fence);
-/* Elements of one tensor to another of the same format and sizes, wherever they begin. */
+/* Elements of one tensor to another with formats of one width and the same sizes, wherever they begin. */
 toy_error toy_transfer(toy_device *device, uint32_t queue, const toy_tensor tensors[2], uint64_t cookie, toy_fence *fence);
 /* What is submitted to the queue from now on starts after the fence. */
 toy_error toy_queue_wait(toy_device *device, uint32_t queue, toy_fence fence);

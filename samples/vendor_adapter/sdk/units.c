@@ -71,15 +71,16 @@ static void reach(const fl_tensor *t, int64_t *low, int64_t *high) {
   for (unsigned i = 0; i < t->rank && *high > 0; i++) *(t->strides[i] < 0 ? low : high) += size * t->strides[i] * (t->dims[i] - 1);
 }
 
-static toy_error place(toy_device *d, const toy_tensor *t, uint32_t index, bool anywhere, bool transposed, const fl_tensor *f, void **data) {
-  uint32_t granule = d->lie == LIE_ALIGNMENT ? 2 * TOY_GRANULE : TOY_GRANULE;
+/* entry: null for a transfer, which takes every place and order. */
+static toy_error place(toy_device *d, const toy_tensor *t, uint32_t index, const toy_entry *entry, const fl_tensor *f, void **data) {
+  uint32_t granule = !entry ? 1 : d->lie == LIE_ALIGNMENT ? 2 * TOY_GRANULE : TOY_GRANULE;
   int64_t low, high;
   reach(f, &low, &high);
   *data = toy_bytes(d, t->memory, t->offset, low, high);
   if (!*data) return toy_say(d, TOY_E_BOUNDS, "tensor %u at 0x%" PRIx64 " of memory %u", index, t->offset, (unsigned)t->memory);
-  if (t->offset % (anywhere ? fl_dtype_size(f->dtype) : granule) != 0)
-    return toy_say(d, TOY_E_UNALIGNED, "tensor %u at 0x%" PRIx64 ", a multiple of %u is needed", index, t->offset, granule);
-  if (anywhere || order_known(f, transposed)) return TOY_OK;
+  if (t->offset % fl_dtype_size(f->dtype) != 0 || (t->offset - t->skip) % granule != 0)
+    return toy_say(d, TOY_E_UNALIGNED, "tensor %u at 0x%" PRIx64 ", a multiple of %u is needed", index, t->offset - t->skip, granule);
+  if (!entry || entry->moves || order_known(f, entry->transposed)) return TOY_OK;
   return toy_say(d, TOY_E_ORDER, "tensor %u has pitches %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, index, t->pitch[0], t->pitch[1], t->pitch[2],
                  t->pitch[3]);
 }
@@ -91,11 +92,11 @@ static fl_call call_of(const toy_task *task, fl_tensor wide[TOY_MOST_TENSORS], c
 }
 
 toy_error toy_inspect(toy_device *d, const toy_tensor *tensors, toy_task *task) {
-  bool transfer = task->work == WORK_TRANSFER, anywhere = transfer || task->entry->moves;
+  bool transfer = task->work == WORK_TRANSFER;
   for (uint32_t i = 0; i < task->inputs + task->outputs; i++) {
     fl_tensor *t = &task->tensors[i];
     toy_error error = translate(d, &tensors[i], i, !transfer, t);
-    if (error == TOY_OK) error = place(d, &tensors[i], i, anywhere, !anywhere && task->entry->transposed, t, &task->data[i]);
+    if (error == TOY_OK) error = place(d, &tensors[i], i, task->entry, t, &task->data[i]);
     if (error != TOY_OK) return error;
   }
   if (transfer) {
