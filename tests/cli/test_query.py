@@ -91,3 +91,27 @@ def test_names_in_a_descriptor_that_nobody_knows_are_warned_about(run, tmp_path)
     done = run("hcd", "validate", "mine.hcd")
     assert done.code == 0, done
     assert "flaot: warning: mine.hcd:" in done.err and "there is no operator Convv; did you mean 'Conv'?" in done.err
+
+
+def test_several_chips_in_one_plan(run):
+    both = ("--hcd", "npu_v3", "--hcd", "npu_v2")
+    heads = [line for line in run("query", "Attention", *both).out.splitlines() if not line.startswith(" ")]
+    assert heads == [f"Attention on {name}: native on attention" for name in ("NPU-V3", "NPU-V2")]
+    assert [c["chip"] for c in json.loads(run("query", "Conv", *both, "--json").out)["chips"]] == ["NPU-V3", "NPU-V2"]
+    held = json.loads(run("query", "m.onnx", *both, "--route", "Conv=npu_v2", "--route", "Relu=NPU-V3", "--json").out)
+    assert held["chip"] == "NPU-V3 + NPU-V2"
+    assert [(n["node"], n["device"]) for n in held["nodes"]] == [("conv1", "NPU-V2"), ("relu1", "NPU-V3")]
+    run("query", "m.onnx", *both, "--prefer", "npu").failed(2, "'npu' may be NPU-V3 or NPU-V2")
+    run("query", "m.onnx", "--hcd", "npu_v3", "--hcd", "npu_v3").failed(2, "two descriptors are named NPU-V3")
+
+
+def test_several_chips_are_compiled_explained_run_and_inspected(run):
+    chips = ("--hcd", "npu_v3", "--hcd", "npu_v2", "--hcd", "generic_cpu")
+    done = run("compile", "m.onnx", *chips, "--route", "Relu=npu_v2", "--route", "Conv=npu_v3", "-o", "m.flp", "--json")
+    assert json.loads(done.out)["chip"] == "generic_cpu + NPU-V3 + NPU-V2"
+    assert run("verify", "m.flp", "m.onnx").code == 0 and run("run", "m.flp").code == 0
+    held = json.loads(run("inspect", "m.flp", "--json").out)
+    assert [d["name"] for d in held["devices"]] == ["generic_cpu", "NPU-V3", "NPU-V2"]
+    assert "NPU-V2.fp16" in run("inspect", "m.flp", "--why", "relu1").out
+    rules = [r["rule"] for r in json.loads(run("explain", "m.onnx", *chips, "--json").out)["rules"]]
+    assert {"product_activation on NPU-V3", "product_activation on NPU-V2"} <= set(rules)

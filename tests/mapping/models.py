@@ -79,3 +79,20 @@ def chip(name: str, *changes: tuple[str, str]) -> Hcd:
         assert old in text, old
         text = text.replace(old, new)
     return load(text.encode(), f"{name}.hcd") if changes else load_hcd(name)
+
+
+def small(name: str, *operators: str, host: str = "", rank: int = 4, more: str = "") -> Hcd:
+    """A chip of one float16 vector unit that lists these operators."""
+    listed = "".join(f"  {op}: {{units: [vector]}}\n" for op in operators)
+    text = f"""chip: {{name: {name}, vendor: v, device_type: {name.lower()}}}
+clock_mhz: 1000
+compute_units: {{vector: {{peak_gflops: 100}}}}
+memory:
+  on_chip_cache: {{size_kb: 256, bandwidth_gb_per_s: 64}}
+  off_chip_memory: {{bandwidth_gb_per_s: 16}}
+tensor: {{max_rank: {rank}, supported_dtypes: [float16]}}
+constraints: {{memory_alignment_bytes: 64}}
+operators:
+{listed}{f"host: {{{host}}}" if host else ""}
+{more}"""
+    return load(text.encode(), f"{name.lower()}.hcd")
