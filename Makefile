@@ -33,6 +33,7 @@ lint: .venv/.dev ## Check style, types and generated files
 	$(BIN)/python -m flaot.kernels.generate --check
 	$(BIN)/python -m flaot.plan.generate --check
 	$(BIN)/python -m flaot.mapping.document docs/operators.md --check
+	$(BIN)/python -m flaot.about.document docs/supported.md --check
 
 format: .venv/.dev ## Let ruff mend what it can
 	$(BIN)/ruff check --fix .
@@ -44,6 +45,7 @@ generate: .venv/.core ## Refresh the tables that C and Python share, and docs/op
 	$(BIN)/python -m flaot.kernels.generate
 	$(BIN)/python -m flaot.plan.generate
 	$(BIN)/python -m flaot.mapping.document docs/operators.md
+	$(BIN)/python -m flaot.about.document docs/supported.md
 
 chips: $(LIBRARY) .venv/.torch ## Refresh docs/chips.md: real models on the bundled NPUs (needs FLAOT_MODELS)
 	$(BIN)/python -m tests.models.chips

@@ -21,6 +21,8 @@ COMMANDS = {
     "explain": "Tell which rules fired on a model, which nearly did, and why not.",
     "hcd": "List, show, validate and measure hardware descriptors.",
     "new": "Make the files that a new op, chip or adapter starts from.",
+    "devices": "List what plans can run on here, with adapters.",
+    "doctor": "Show the versions of everything, and what is supported.",
     "completion": "Say how to switch on tab completion.",
     "version": "Print the version.",
 }

@@ -90,7 +90,7 @@ def measure_host(
         return {t: run(_moving(level, known, what, t)) for t in threads}
 
     filled = tuple(replace(v, read=rates(v, READ), write=rates(v, WRITE), copy=rates(v, COPY)) for v in known)
-    return Figures(_cpu_name(), all_cpus, load, _isa(), variant, clock, peak, filled)
+    return Figures(cpu_name(), all_cpus, load, _isa(), variant, clock, peak, filled)
 
 
 def measured(task: Task, isa: int, seconds: float) -> float:
@@ -157,7 +157,8 @@ def _isa() -> frozenset[str] | None:
     return frozenset() if platform.machine().lower() not in ("x86_64", "amd64") else None
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """The model of this CPU as the system names it."""
     return next(_model_names(), platform.processor() or platform.machine())
 
 
