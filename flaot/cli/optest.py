@@ -71,7 +71,9 @@ def command(
     if held is not None:
         d["ratchet"] = _moved(held, now)
         if update_ratchet and ratchet is not None:
-            write_file(ratchet, held.joined(now).text().encode())
+            joined = held.joined(now)
+            whole = not (operators or pattern or quick) and probes is None
+            write_file(ratchet, (joined.without_gone(now) if whole else joined).text().encode())
     if as_json:
         console.document({**d, **failure.to_json()} if failure is not None else d)
     else:

@@ -14,6 +14,8 @@ from flaot.ir.op import OPS, READERS, Op
 from flaot.ir.ops.attention import Attention
 from flaot.ir.ops.compare import Where, _Comparison
 from flaot.ir.ops.functions import _Test
+from flaot.ir.ops.integer import ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul
+from flaot.ir.ops.quantize import DequantizeLinear, QuantizeLinear
 from flaot.ir.types import DType
 from flaot.kernels.base import IMPLEMENTATIONS
 from flaot.kernels.base import load_all as load_kernels
@@ -30,6 +32,16 @@ from flaot.mapping.predicates import spelled
 from flaot.rules.expand import expandable
 
 EXPANDED = "expanded into simpler operators"
+
+FOREIGN: tuple[tuple[tuple[type[Op], ...], str, DType], ...] = (
+    ((_Comparison, _Test), "its results are", DType.bool),
+    ((Where,), "its condition is", DType.bool),
+    ((ConvInteger, MatMulInteger), "its results are", DType.int32),
+)
+"""Operators with values of one element type whatever the model's is."""
+
+SCALED = (DequantizeLinear, QLinearConv, QLinearMatMul, QuantizeLinear)
+"""Operators with scales."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +106,9 @@ def _on_chip(name: str, found: Sequence[type[Op]], chip: Capability) -> Describe
         units = _units(chip, found, entry[1] if entry is not None else None)
         if not units:
             facts.append(Fact("reason", f"no unit of {chip.name} runs {name}", hcd.origin("compute_units")))
-        elif issubclass(found[0], _Comparison | _Test | Where) and DType.bool not in chip.dtypes:
+        elif (foreign := _foreign(chip, found[0], units)) is not None:
             units = ()
-            what = "its condition is" if issubclass(found[0], Where) else "its results are"
-            facts.append(Fact("reason", f"{what} bool, which {chip.name} does not list", hcd.origin("tensor", "supported_dtypes")))
+            facts.append(foreign)
     if units:
         facts += _unit_facts(chip, units)
         if entry is not None:
@@ -106,6 +117,16 @@ def _on_chip(name: str, found: Sequence[type[Op]], chip: Capability) -> Describe
         return Described(f"native on {', '.join(units)}", units, facts)
     verdict = EXPANDED if any(map(expandable, found)) else "on the host"
     return Described(verdict, (), facts)
+
+
+def _foreign(chip: Capability, op: type[Op], units: Sequence[str]) -> Fact | None:
+    """Why none of the units runs an operator that always has values of an element type they lack."""
+    for classes, what, dtype in FOREIGN:
+        if issubclass(op, classes) and dtype not in chip.dtypes:
+            return Fact("reason", f"{what} {dtype.name}, which {chip.name} does not list", chip.hcd.origin("tensor", "supported_dtypes"))
+    if issubclass(op, SCALED) and not any(chip.floats_of(u) for u in units):
+        return Fact("reason", f"its scales are float32, which {', '.join(units)} cannot read", chip.hcd.origin("compute_units", units[0]))
+    return None
 
 
 def _units(chip: Capability, found: Sequence[type[Op]], entry: Operator | None) -> tuple[str, ...]:

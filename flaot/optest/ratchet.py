@@ -69,6 +69,11 @@ class Ratchet:
         fresh = [{n: v for n, v in part.items() if n not in worse} for part in (now.cases, now.probes)]
         return Ratchet(self.chip, self.cases | fresh[0], self.probes | fresh[1])
 
+    def without_gone(self, now: Ratchet) -> Ratchet:
+        """This one without what a whole run no longer tries."""
+        cases, probes = ({n: v for n, v in a.items() if n in b} for a, b in ((self.cases, now.cases), (self.probes, now.probes)))
+        return Ratchet(self.chip, cases, probes)
+
 
 Change = tuple[str, str, str]
 """A case or key, what it was ("" for a new one), what it is."""

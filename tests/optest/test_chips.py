@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flaot.hcd import load_hcd
+from flaot.optest.limits import claims
 from flaot.optest.probes import run_probes
 from flaot.optest.ratchet import Ratchet, better_than, worse_than
 from flaot.optest.suite import plan_cases, run_suite
@@ -31,3 +32,11 @@ def test_a_ratchet_knows_every_case(name: str) -> None:
     cases, unexamined = plan_cases(load_hcd(name))
     assert set(held.cases) == {c.id for c in cases} and unexamined == []
     assert not {"wrong", "trapped", "no reference", "bug in flaot"} & set(held.cases.values()) and "lies" not in held.probes.values()
+
+
+@pytest.mark.slow
+def test_the_portable_cpu_runs_what_no_npu_does() -> None:
+    hcd, npu = load_hcd("generic_cpu"), set(claims(load_hcd("npu_v3")))
+    cases, unexamined = plan_cases(hcd, [name for name in claims(hcd) if name not in npu], slow=False)
+    outcome = run_suite(hcd, None, cases, unexamined, None, lambda case: None)
+    assert len(cases) > 200 and outcome.counts() == {"pass": len(cases)}

@@ -35,6 +35,11 @@ def test_worse_better_and_new() -> None:
     assert joined.probes == {"tensor.max_rank 6": "holds"}
 
 
+def test_a_whole_run_drops_what_is_gone() -> None:
+    now = Ratchet("NPU", {"Relu/typical/a": PASS}, {})
+    assert HELD.joined(now).without_gone(now) == now and "Add/typical/a" in HELD.joined(now).cases
+
+
 def test_part_of_a_run_is_judged_alone() -> None:
     assert worse_than(HELD, replace(HELD, cases={"Relu/typical/a": PASS}, probes={})) == []
 
