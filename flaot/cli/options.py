@@ -46,6 +46,11 @@ def adapter_option(fn: F) -> F:
     return click.option("--adapter", type=FILE, metavar="LIB.so", help=text)(fn)
 
 
+def adapters_option(fn: F) -> F:
+    text = "Library that runs the chips of its device type, or 'simulator'; repeatable. Others run by installed adapters, else simulated."
+    return click.option("--adapter", type=FILE, multiple=True, metavar="LIB.so", help=text)(fn)
+
+
 def shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...] | int]:
     """``--shape x=1,3,224,224`` binds an input, ``--shape batch=1`` a symbol or an input of one dimension. Raises UsageError."""
     return {name: _shape(name, value) for name, value in pairs("--shape", given, "NAME=SIZES, such as x=1,3,224,224").items()}

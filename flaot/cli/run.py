@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from flaot.cli.options import FILE, adapter_option, input_options, json_option, thread_option
+from flaot.cli.options import FILE, adapters_option, input_options, json_option, thread_option
 from flaot.cli.running import run_plan
 
 EPILOG = """\b
@@ -23,7 +23,7 @@ Examples:
 @thread_option
 @click.option("--repeat", default=1, show_default=True, type=click.IntRange(1, 10**9), help="Run this often and show the times.")
 @click.option("--profile", is_flag=True, help="Show the time of every step with the model's node names.")
-@adapter_option
+@adapters_option
 @json_option
 def command(
     plan: str,
@@ -35,7 +35,7 @@ def command(
     repeat: int,
     profile: bool,
     as_json: bool,
-    adapter: str | None,
+    adapter: tuple[str, ...],
 ) -> None:
     """Run PLAN and show its outputs. Inputs that are not given are drawn from --seed."""
     run_plan(plan, inputs, single, seed, outputs, threads, repeat, profile, as_json, adapter)

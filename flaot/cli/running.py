@@ -22,7 +22,7 @@ def run_plan(
     repeat: int,
     profile: bool,
     as_json: bool,
-    adapter: str | None = None,
+    adapter: tuple[str, ...] = (),
 ) -> None:
     """Runs a plan file and shows its outputs."""
     files = pairs("--input", single, "NAME=X.npy")

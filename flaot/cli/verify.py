@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from flaot.cli import console, progress
-from flaot.cli.options import FILE, adapter_option, input_options, json_option, pairs, thread_option
+from flaot.cli.options import FILE, adapters_option, input_options, json_option, pairs, thread_option
 from flaot.errors import CheckFailed, printable
 
 EPILOG = """\b
@@ -23,10 +23,10 @@ Examples:
 @input_options
 @click.option("--layers", is_flag=True, help="Compare every intermediate that survives in the plan, and name the first that differs.")
 @thread_option
-@adapter_option
+@adapters_option
 @json_option
 def command(
-    plan: str, model: str, inputs: str | None, single: tuple[str, ...], seed: int, layers: bool, threads: int, adapter: str | None,
+    plan: str, model: str, inputs: str | None, single: tuple[str, ...], seed: int, layers: bool, threads: int, adapter: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Run PLAN and its MODEL (by onnxruntime) on the same inputs and compare. Exit code 1 when they differ."""

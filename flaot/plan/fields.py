@@ -130,7 +130,7 @@ HEADER = Record("fl_plan_header", "First bytes of a plan. The section table foll
     Field("section_count", "u32", "entries of the section table"),
     Field("flags", "u32", "0"),
     Field("model_digest", "u8", "SHA-256 of the model, as the compiler defines it; zeros when unknown", 32),
-    Field("hcd_digest", "u8", "digest of the hardware descriptor; zeros when unknown", 32),
+    Field("hcd_digest", "u8", "digest of the descriptor, of several SHA-256 over theirs in the devices' order; zeros when unknown", 32),
     Field("compiler", "u32", "string: name and version of the compiler"),
     Field("alignment", "u32", "required alignment of the arena and of the constants within the plan: a power of two, 64 to 4096"),
     Field("reserved", "u8", "0", 56),

@@ -80,17 +80,25 @@ def _text(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="replace")
 
 
-def adapters_for(device_types: Sequence[str], given: str | None) -> list[Adapter]:
-    """What runs the chips of a plan, in order. ``given`` is the path of a library, or ``simulator`` for all of them.
+def adapters_for(device_types: Sequence[str], given: Sequence[str] = ()) -> list[Adapter]:
+    """What runs the chips of a plan, in order. ``given`` are paths of libraries, each for the chips of its device type; ``simulator`` among
+    them simulates the others whatever packages are installed.
 
-    Raises DependencyError for an adapter that does not load, also an installed one, and for several packages that serve one device type.
+    Raises DependencyError for an adapter that does not load, also an installed one, and for several that serve one device type.
     """
-    if given == SIMULATOR:
-        return [Simulator() for _ in device_types]
-    named = Adapter(given) if given is not None else None
-    if named is not None and not any(named.serves(t) for t in device_types):
-        return [named for _ in device_types]
-    return [named if named is not None and named.serves(t) else _found(t) for t in device_types]
+    named = [Adapter(g) for g in given if g != SIMULATOR]
+    useless = next((a for a in named if a.abi != ABI or not any(a.serves(t) for t in device_types)), None)
+    if useless is not None:
+        return [useless for _ in device_types]  # attaching it says why
+    return [_named(t, named) or (Simulator() if SIMULATOR in given else _found(t)) for t in device_types]
+
+
+def _named(device_type: str, named: Sequence[Adapter]) -> Adapter | None:
+    found = [a for a in named if a.serves(device_type)]
+    if len(found) > 1:
+        problem = f"adapters {' and '.join(str(a.where) for a in found)} both serve device type '{printable(device_type)}'"
+        raise DependencyError(problem, hint="name one --adapter for each device type")
+    return found[0] if found else None
 
 
 def _found(device_type: str) -> Adapter:

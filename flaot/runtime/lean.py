@@ -7,7 +7,7 @@ import mmap
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flaot.errors import FileSystemError, FlaotError, LimitError, PlanError, printable
@@ -40,7 +40,7 @@ class Memory:
 class LeanSession:
     """A plan file opened for running on ``threads`` threads. Raises PlanError, FileSystemError or LimitError."""
 
-    def __init__(self, path: str, threads: int, adapter: str | None = None) -> None:
+    def __init__(self, path: str, threads: int, adapters: Sequence[str] = ()) -> None:
         self.path, self._where = path, printable(path, 200)
         self._lib = functions()
         self._data = _read(path, self._where)
@@ -49,7 +49,7 @@ class LeanSession:
         self.inputs: list[LeanPort] = self._plan.inputs
         self.outputs: list[LeanPort] = self._plan.outputs
         self.adapters: list[Adapter] = []
-        self._context = self._start(threads, adapter)
+        self._context = self._start(threads, adapters)
 
     @property
     def chips(self) -> list[tuple[str, str]]:
@@ -96,7 +96,7 @@ class LeanSession:
             raise PlanError(status_text(result[0]), where=self._where)
         return int(handle)
 
-    def _start(self, threads: int, adapter: str | None) -> int:
+    def _start(self, threads: int, adapters: Sequence[str]) -> int:
         need = self._lib.fl_arena_bytes(self._handle, threads)
         if need > 1 << 47:
             raise LimitError(f"the plan wants an arena of {need} bytes", where=self._where)
@@ -109,14 +109,14 @@ class LeanSession:
         if not context:
             raise LimitError(f"no run context: {status_text(result[0])}", where=self._where)
         chips = self._plan.chips
-        if chips or adapter is not None:
-            self._attach(int(context), chips, adapter)
+        if chips or adapters:
+            self._attach(int(context), chips, adapters)
         return int(context)
 
-    def _attach(self, context: int, chips: list[tuple[str, str]], path: str | None) -> None:
+    def _attach(self, context: int, chips: list[tuple[str, str]], given: Sequence[str]) -> None:
         from flaot.runtime.adapter import adapters_for, attach
 
-        self.adapters = adapters_for([device_type for _, device_type in chips], path)
+        self.adapters = adapters_for([device_type for _, device_type in chips], given)
         for device, ((name, device_type), adapter) in enumerate(zip(chips, self.adapters, strict=True), 1):
             attach(context, device, name, device_type, adapter)
 

@@ -26,6 +26,8 @@ from flaot.runtime.library import run_error
 from flaot.runtime.runner import Runner
 
 Feeds = Mapping[str, np.ndarray]
+Libraries = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
+"""Adapters by the paths of their libraries."""
 MAX_THREADS = 64
 
 
@@ -53,14 +55,14 @@ class Session:
     Args:
         plan: path of a ``.flp`` file, or its bytes. A file is read into memory once and not touched again.
         threads: threads that share the work of one run; 0 takes every CPU this process may use.
-        adapter: path of a library that runs the plan's chips, or "simulator". Without one an installed package's runs them, or else the
-            simulator.
+        adapter: path of a library that runs the plan's chips of its device type, "simulator", or several of them. Other chips are run by
+            an installed package's adapter, or simulated.
 
     Raises PlanError for a damaged or incompatible plan, FileSystemError, LimitError, UsageError for another number of threads,
     DependencyError for an adapter that does not load.
     """
 
-    def __init__(self, plan: str | os.PathLike[str] | bytes, threads: int = 1, adapter: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, plan: str | os.PathLike[str] | bytes, threads: int = 1, adapter: Libraries = None) -> None:
         if not 0 <= threads <= MAX_THREADS:
             raise UsageError(f"{threads} threads; allowed are 0 (all CPUs) to {MAX_THREADS}")
         self.threads = threads or min(len(os.sched_getaffinity(0)), MAX_THREADS)
@@ -70,9 +72,9 @@ class Session:
         if native.status != OK:
             raise PlanError(explain_refusal(self.plan, native.status, native.record), where=where)
         self._native: NativePlan | None = native
-        given = os.fspath(adapter) if adapter is not None else None
+        given = [] if adapter is None else [adapter] if isinstance(adapter, str | os.PathLike) else list(adapter)
         types = [c.device_type for c in self.plan.chips]
-        self._adapters = adapters_for(types, given) if types or given else []
+        self._adapters = adapters_for(types, [os.fspath(g) for g in given]) if types or given else []
         self._idle: list[Runner] = [Runner(self.plan, native, self.threads, self._adapters)] if self.plan.chips else []
         self._output_slots = {p.name: i for i, p in enumerate(self.plan.outputs)}
 

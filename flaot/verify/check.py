@@ -10,7 +10,7 @@ from flaot.errors import DependencyError, UsageError, printable
 from flaot.runtime.draw import draw
 from flaot.runtime.feeds import load_feeds
 from flaot.runtime.npy import Array
-from flaot.runtime.session import Session
+from flaot.runtime.session import Libraries, Session
 from flaot.verify.bounds import Bound, Precision, bounds_of_model, precision_of
 from flaot.verify.compare import compare
 from flaot.verify.reference import OTHER_MODEL, reference
@@ -29,7 +29,7 @@ class _Port:
 
 def verify(
     plan: str | bytes, model: str, feeds: Mapping[str, np.ndarray] | None = None, *, layers: bool = False, seed: int = 0, threads: int = 1,
-    adapter: str | None = None,
+    adapter: Libraries = None,
 ) -> Result:
     """Runs ``plan`` (path or bytes) and ``model`` (path) on ``feeds``, or on seeded random inputs, and compares.
 
@@ -46,7 +46,7 @@ def verify(
 
 def verify_files(
     plan: str, model: str, archive: str | None, single: Mapping[str, str], *, seed: int = 0, layers: bool = False, threads: int = 1,
-    adapter: str | None = None,
+    adapter: Libraries = None,
 ) -> Result:
     """The same with inputs from a .npz archive and .npy files by name."""
     session = Session(plan, threads=threads, adapter=adapter)

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from flaot.errors import DependencyError, DeviceError, FlaotError, PlanError
+from flaot.hcd import board_of
+from flaot.mapping.policy import policy_of
+from flaot.pipeline import Options, compile_model
 from flaot.plan.chips import check_addresses
 from flaot.plan.fields import Section
 from flaot.plan.read import read_plan
@@ -19,6 +22,7 @@ from flaot.runtime.lean import LeanSession
 from flaot.runtime.library import library_path
 from flaot.runtime.npy import Array
 from flaot.runtime.session import Session
+from tests.mapping.nets import conv
 from tests.plan.devices import conv_on_chip
 from tests.plan.programs import plan_of, two_softmaxes
 from tests.runtime.test_device_refusals import changed, tensor_of
@@ -53,7 +57,7 @@ def plan(tmp_path: Path) -> str:
 def both(plan: str, adapter: str, kind: type[FlaotError] = PlanError) -> list[str]:
     """What the session and the lean one say; both raise the same."""
     said = []
-    for open in (lambda: Session(plan, adapter=adapter), lambda: LeanSession(plan, 1, adapter)):
+    for open in (lambda: Session(plan, adapter=adapter), lambda: LeanSession(plan, 1, (adapter,))):
         with pytest.raises(kind) as e:
             open()
         assert type(e.value) is kind and "\n" not in str(e.value)
@@ -66,7 +70,7 @@ def test_the_adapter_of_the_chip_runs_it(vendor: Build, plan: str) -> None:
     library = vendor()
     (y,) = Session(plan, adapter=library).run({"x": X})
     assert y.ravel().tolist() == [8, 12, 20, 24]
-    results, _, _ = LeanSession(plan, 1, library).run({"x": Array("float16", X.shape, X.tobytes())})
+    results, _, _ = LeanSession(plan, 1, (library,)).run({"x": Array("float16", X.shape, X.tobytes())})
     assert np.frombuffer(results["y"].data, np.float16).tolist() == [8, 12, 20, 24]
 
 
@@ -88,9 +92,26 @@ def test_an_adapter_that_refuses_the_chip(vendor: Build, plan: str) -> None:
         assert said == "chip NPU-V3: the chip failed"
 
 
+@needs_compiler
+def test_several_adapters_each_for_the_chips_of_its_device_type(vendor: Build, tmp_path: Path) -> None:
+    path, board = tmp_path / "two.flp", board_of(["npu_v3", "npu_v2"])
+    options = Options(policy=policy_of(board, routes=["*=npu_v3", "relu1=npu_v2"]))
+    path.write_bytes(compile_model(conv(), board, options).plan)
+    one, two, x = vendor("npu_v3"), vendor("npu"), np.ones((1, 3, 16, 16), np.float32)
+    (want,) = Session(str(path), adapter="simulator").run({"x": x})
+    for given in ([one, two], [two, one], [one], [two, "simulator"]):
+        assert np.array_equal(Session(str(path), adapter=given).run({"x": x})[0], want)
+        ran = [a.source for a in LeanSession(str(path), 1, given).adapters]
+        assert ran == [one if one in given else "simulator", two if two in given else "simulator"]
+    with pytest.raises(DependencyError, match=r"adapters .* and .* both serve device type 'npu'; name one --adapter"):
+        Session(str(path), adapter=[two, vendor("npu", fail=1)])
+    with pytest.raises(PlanError, match="the adapter serves device type 'dsp', chip NPU-V3 of the plan is 'npu_v3'"):
+        Session(str(path), adapter=[one, vendor("dsp")])
+
+
 def test_libraries_that_are_no_adapters(plan: str, tmp_path: Path) -> None:
     for library, says in ((str(tmp_path / "none.so"), "does not load"), (library_path(), "has no function flaot_adapter")):
-        for open in (lambda p=library: Session(plan, adapter=p), lambda p=library: LeanSession(plan, 1, p)):
+        for open in (lambda p=library: Session(plan, adapter=p), lambda p=library: LeanSession(plan, 1, (p,))):
             with pytest.raises(DependencyError, match=says) as e:
                 open()
             assert e.value.exit_code == 8
