@@ -85,13 +85,18 @@ def command(
 
 
 def _device(chip: Hcd, adapter: str | None) -> str:
-    """What runs the cases, in words."""
-    if adapter is None:
-        return "this CPU" if chip.full.chip.device_type == "cpu" else "the simulator"
-    from flaot.runtime.adapter import Adapter
+    """What runs the cases, in words. Raises PlanError for an adapter of another device type or ABI, DependencyError for one that does not
+    load."""
+    from flaot.runtime.adapter import SIMULATOR, adapters_for, mismatch
 
-    found = Adapter(adapter)
-    return f"adapter {found.name or Path(adapter).name} {found.version}".rstrip()
+    kind = chip.full.chip.device_type
+    if kind == "cpu":
+        return "this CPU"
+    (found,) = adapters_for([kind], adapter)
+    wrong = mismatch(found, f"chip {chip.name}", kind)
+    if wrong is not None:
+        raise wrong
+    return "the simulator" if found.source == SIMULATOR else f"adapter {found.name} {found.version}".rstrip()
 
 
 def _held(ratchet: str | None, update: bool, chip: Hcd) -> Ratchet | None:

@@ -119,11 +119,19 @@ def attach(context: int, device: int, chip: str, device_type: str, adapter: Adap
         raise _refused(status, message.decode(errors="replace"), f"chip {printable(chip)}", device_type, adapter)
 
 
-def _refused(status: int, message: str, chip: str, device_type: str, adapter: Adapter) -> FlaotError:
-    if status == DEVICE_ABI:
+def mismatch(adapter: Adapter, chip: str, device_type: str) -> PlanError | None:
+    """Why an adapter serves no chip of a device type, or None; ``chip`` is its name in words."""
+    if adapter.abi != ABI:
         return PlanError(f"adapter ABI {adapter.abi}, this flaot speaks {ABI}", where=adapter.where, hint="use an adapter built for it")
-    if status == DEVICE_TYPE:
+    if not adapter.serves(device_type):
         found = f"the adapter serves device type '{printable(adapter.device_type)}', {chip} of the plan is '{printable(device_type)}'"
         return PlanError(found, where=adapter.where, hint=ANOTHER_DEVICE)
+    return None
+
+
+def _refused(status: int, message: str, chip: str, device_type: str, adapter: Adapter) -> FlaotError:
+    other = mismatch(adapter, chip, device_type) if status in (DEVICE_ABI, DEVICE_TYPE) else None
+    if other is not None:
+        return other
     kind = {DEVICE_MEMORY: LimitError, DEVICE_FAILED: DeviceError}.get(status, PlanError)
     return kind(printable(message, 300) or status_text(status), where=chip)
