@@ -92,7 +92,7 @@ def _device(chip: Hcd, adapter: str | None) -> str:
     kind = chip.full.chip.device_type
     if kind == "cpu":
         return "this CPU"
-    (found,) = adapters_for([kind], adapter)
+    (found,) = adapters_for([kind], [adapter] if adapter is not None else [])
     wrong = mismatch(found, f"chip {chip.name}", kind)
     if wrong is not None:
         raise wrong
