@@ -42,7 +42,7 @@ def thread_option(fn: F) -> F:
 
 
 def adapter_option(fn: F) -> F:
-    text = "Library that runs the plan's chips; without one they are simulated."
+    text = "Library that runs the plan's chips, or 'simulator'. Without it an installed package's does, or else the simulator."
     return click.option("--adapter", type=FILE, metavar="LIB.so", help=text)(fn)
 
 

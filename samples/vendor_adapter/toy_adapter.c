@@ -225,12 +225,11 @@ static fl_status dma(void *handle, const fl_dma *m) {
 
 /* Kernels by the names that 'flaot inspect' shows, and the entry points that do the same. */
 static const struct { const char *kernel, *entry; } bindings[] = {
-  {"conv_f32.generic", "toy.conv"},         {"conv_s8.generic", "toy.conv.i8"},     {"conv_transpose_f32.generic", "toy.deconv"},
-  {"matmul.generic", "toy.mma"},            {"matmul_s8.generic", "toy.mma.i8"},    {"pool_f32.generic", "toy.pool"},
-  {"maxpool.generic", "toy.pool.max"},      {"softmax_f32.generic", "toy.softmax"}, {"norm_f32.generic", "toy.norm"},
-  {"reduce.generic", "toy.reduce"},         {"lrn_f32.generic", "toy.lrn"},         {"map.generic", "toy.lanes"},
-  {"resize_f32.generic", "toy.sample"},     {"resize_nearest.generic", "toy.sample.nearest"},
-  {"copy.generic", "toy.move"},             {"recast.generic", "toy.convert"},
+  {"conv_f32.generic", "toy.conv"},       {"conv_transpose_f32.generic", "toy.deconv"}, {"matmul.generic", "toy.mma"},
+  {"pool_f32.generic", "toy.pool"},       {"maxpool.generic", "toy.pool.max"},          {"softmax_f32.generic", "toy.softmax"},
+  {"norm_f32.generic", "toy.norm"},       {"reduce.generic", "toy.reduce"},             {"lrn_f32.generic", "toy.lrn"},
+  {"map.generic", "toy.lanes"},           {"resize_f32.generic", "toy.sample"},         {"resize_nearest.generic", "toy.sample.nearest"},
+  {"copy.generic", "toy.move"},           {"recast.generic", "toy.convert"},
 };
 
 /* How plans name kernels: FNV-1a. */

@@ -80,12 +80,12 @@ typedef struct toy_tensor {
 } toy_tensor;
 
 /* A job runs an entry point:
-     toy.conv toy.conv.i8 toy.deconv toy.mma toy.mma.i8 toy.pool toy.pool.max toy.softmax toy.norm toy.reduce toy.lrn
+     toy.conv toy.deconv toy.mma toy.pool toy.pool.max toy.softmax toy.norm toy.reduce toy.lrn
      toy.lanes     a program of the vector lanes, element by element
      toy.sample toy.sample.nearest
      toy.move toy.convert     which compute nothing and take tensors with their axes in any order
    Tensors are inputs, then outputs; the arguments are those of the data sheet (here: the records of flaot's kernels, which play the silicon).
-   TOY_INT32 and TOY_INT64 are for tables of indices and for sums of 8-bit products. */
+   TOY_INT8 is moved only, TOY_INT32 and TOY_INT64 are for tables of indices. */
 typedef struct toy_job {
   const char *entry;
   const toy_tensor *tensors;

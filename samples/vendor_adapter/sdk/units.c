@@ -8,19 +8,18 @@
 
 #define ENTRY(name, kernel, moves, transposed) {name, fl_##kernel##_check, fl_##kernel##_generic, moves, transposed}
 #define DECLARE(kernel) fl_status fl_##kernel##_check(const fl_call *c); fl_status fl_##kernel##_generic(const fl_call *c);
-DECLARE(conv_f32) DECLARE(conv_s8) DECLARE(conv_transpose_f32) DECLARE(matmul) DECLARE(matmul_s8) DECLARE(pool_f32) DECLARE(maxpool)
+DECLARE(conv_f32) DECLARE(conv_transpose_f32) DECLARE(matmul) DECLARE(pool_f32) DECLARE(maxpool)
 DECLARE(softmax_f32) DECLARE(norm_f32) DECLARE(reduce) DECLARE(lrn_f32) DECLARE(map) DECLARE(resize_f32) DECLARE(resize_nearest)
 DECLARE(copy) DECLARE(recast)
 
 static const toy_entry entries[] = {
-  ENTRY("toy.conv", conv_f32, false, false),           ENTRY("toy.conv.i8", conv_s8, false, false),
-  ENTRY("toy.deconv", conv_transpose_f32, false, false), ENTRY("toy.mma", matmul, false, true),
-  ENTRY("toy.mma.i8", matmul_s8, false, true),         ENTRY("toy.pool", pool_f32, false, false),
-  ENTRY("toy.pool.max", maxpool, false, false),        ENTRY("toy.softmax", softmax_f32, false, false),
-  ENTRY("toy.norm", norm_f32, false, false),           ENTRY("toy.reduce", reduce, false, false),
-  ENTRY("toy.lrn", lrn_f32, false, false),             ENTRY("toy.lanes", map, false, false),
-  ENTRY("toy.sample", resize_f32, false, false),       ENTRY("toy.sample.nearest", resize_nearest, false, false),
-  ENTRY("toy.move", copy, true, false),                ENTRY("toy.convert", recast, true, false),
+  ENTRY("toy.conv", conv_f32, false, false),     ENTRY("toy.deconv", conv_transpose_f32, false, false),
+  ENTRY("toy.mma", matmul, false, true),         ENTRY("toy.reduce", reduce, false, false),
+  ENTRY("toy.pool", pool_f32, false, false),     ENTRY("toy.pool.max", maxpool, false, false),
+  ENTRY("toy.softmax", softmax_f32, false, false), ENTRY("toy.norm", norm_f32, false, false),
+  ENTRY("toy.lrn", lrn_f32, false, false),       ENTRY("toy.lanes", map, false, false),
+  ENTRY("toy.sample", resize_f32, false, false), ENTRY("toy.sample.nearest", resize_nearest, false, false),
+  ENTRY("toy.move", copy, true, false),          ENTRY("toy.convert", recast, true, false),
 };
 
 const toy_entry *toy_find_entry(const char *name) {
