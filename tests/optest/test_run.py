@@ -62,10 +62,11 @@ def test_wrong_numbers_and_traps(reference: ReferenceServer, tmp_path: Path, mon
     def narrower(case, model, feeds, hcd):  # type: ignore[no-untyped-def]
         made = compiled(case, model, feeds, hcd)
         made.program.chips = [replace(c, max_rank=1) for c in made.program.chips]
+        from flaot.hcd.board import board_of
         from flaot.pipeline import device_record, write_plan
         from flaot.targets.devices import host_of
 
-        made.plan = write_plan(made.program, model_digest=bytes(32), hcd_digest=hcd.digest, device=device_record(host_of(hcd)))
+        made.plan = write_plan(made.program, model_digest=bytes(32), hcd_digest=hcd.digest, device=device_record(host_of(board_of(hcd))))
         return made
 
     monkeypatch.setattr(running, "_compiled", narrower)

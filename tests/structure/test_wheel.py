@@ -29,7 +29,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_holds_library_sources_and_descriptors(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = set(archive.namelist())
-    wanted = {"flaot/runtime/lib/libflaot.so"}
+    wanted = {"flaot/runtime/lib/libflaot.so", "flaot/about/supported.toml"}
     wanted |= {str(p.relative_to(ROOT)) for p in (ROOT / "flaot").rglob("*.[ch]")}
     wanted |= {str(p.relative_to(ROOT)) for p in (ROOT / "flaot" / "scaffold").rglob("*.in")}
     wanted |= {f"flaot/hcd/bundled/{p.name}" for p in (ROOT / "hcd").glob("*.hcd")}
