@@ -17,27 +17,34 @@ Examples:
   flaot inspect model.flp --steps --constants 20
   flaot inspect model.flp --why /encoder/0/Softmax
   flaot inspect model.flp --decisions
+  flaot inspect npu.flp --timeline
   flaot inspect model.flp --json | jq '.steps[].op'"""
 
 
 MAX_FROZEN = 16
 """Frozen initializers listed: old models have all their weights among the inputs."""
+MAX_WAITS = 3
+"""Steps listed that a step waits for: the last ones."""
 
 
 @click.command("inspect", epilog=EPILOG)
 @click.argument("plan", type=FILE)
 @click.option("--steps/--no-steps", default=True, show_default=True, help="List the steps.")
 @click.option("--why", metavar="NODE", help="Tell what was decided for a node of the model, and why.")
+@click.option("--timeline", is_flag=True, help="Draw what the queues of chips do in time, and on-chip memory.")
 @click.option("--decisions", is_flag=True, help="List what was decided for every node.")
 @click.option("--constants", default=8, show_default=True, type=click.IntRange(0), help="How many constants to list, largest first.")
 @json_option
-def command(plan: str, steps: bool, why: str | None, decisions: bool, constants: int, as_json: bool) -> None:
+def command(plan: str, steps: bool, why: str | None, timeline: bool, decisions: bool, constants: int, as_json: bool) -> None:
     """Show header, devices, inputs and outputs, memory, steps and constants of PLAN; its model is not needed."""
     from flaot.report.plan import as_json_document, open_plan, recorded
 
     opened = open_plan(plan)
     if why is not None or decisions:
         _show_record(recorded(opened), why, as_json)
+        return
+    if timeline:
+        _show_timeline(opened, as_json)
         return
     document = as_json_document(opened)
     if as_json:
@@ -55,8 +62,9 @@ def command(plan: str, steps: bool, why: str | None, decisions: bool, constants:
     )
     for c in document["chips"]:
         console.out(
-            f"  on {c['name']:10} {c['steps']} steps, {c['transfers']} transfers; memory {console.size(c['arena_bytes'])},"
-            f" constants {console.size(c['constants_bytes'])}; {', '.join(c['dtypes'])}"
+            f"  on {c['name']:10} {c['steps']} launches, {c['dmas']} by DMA, {c['transfers']} transfers; {', '.join(c['dtypes'])};"
+            f" on-chip memory {console.size(c['on_chip_peak_bytes'])} of {console.size(c['on_chip_bytes'])},"
+            f" off-chip {console.size(c['arena_bytes'])}, constants {console.size(c['constants_bytes'])}"
         )
     console.out("\nInputs and outputs")
     rows = [[kind[:-1], p["name"], p["type"], console.size(p["bytes"])] for kind in ("inputs", "outputs") for p in document[kind]]
@@ -69,7 +77,7 @@ def command(plan: str, steps: bool, why: str | None, decisions: bool, constants:
     if steps:
         console.out(f"\nSteps ({len(document['steps'])})")
         rows = [[s["index"], s["op"], s["kernel"], s["output"], *_place(document, s), " ".join(s["nodes"])] for s in document["steps"]]
-        console.table(rows, ["#", "op", "kernel", "writes", *(["runs on"] if document["chips"] else []), "model nodes"])
+        console.table(rows, ["#", "op", "kernel", "writes", *(["runs on", "after"] if document["chips"] else []), "model nodes"])
     if constants and document["constants"]:
         console.out(f"\nConstants ({len(document['constants'])}, largest first)")
         shown = document["constants"][:constants]
@@ -80,8 +88,29 @@ def command(plan: str, steps: bool, why: str | None, decisions: bool, constants:
 
 
 def _place(document: dict[str, Any], step: dict[str, Any]) -> list[str]:
-    """Device and unit of a step, in plans with chips."""
-    return [f"{document['devices'][step['device']]['name']} {step['unit']}".rstrip()] if document["chips"] else []
+    """Device and queue of a step and what it waits for, in plans with chips."""
+    if not document["chips"]:
+        return []
+    waits = step["waits"]
+    more = f" +{len(waits) - MAX_WAITS}" if len(waits) > MAX_WAITS else ""
+    place = "host" if step["queue"] == "host" else f"{document['devices'][step['device']]['name']} {step['queue']}"
+    return [place, " ".join(map(str, waits[-MAX_WAITS:])) + more]
+
+
+def _show_timeline(plan: Any, as_json: bool) -> None:
+    """The timeline of a plan's chips, drawn or as data."""
+    from flaot.report.chips import ChipReport
+    from flaot.report.gantt import gantt
+
+    if not plan.chips:
+        hint = "flaot run --profile times its steps"
+        raise UsageError("the plan runs on the host alone; a timeline shows the queues of chips", where=plan.where, hint=hint)
+    report = ChipReport(plan)
+    if as_json:
+        console.document({"plan": plan.where, **report.timeline_json()})
+        return
+    for line in gantt(report):
+        console.out(printable(line, 200))
 
 
 def _show_record(record: Any, why: str | None, as_json: bool) -> None:

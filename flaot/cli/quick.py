@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TEXTS = {"--inputs": "inputs", "--outputs": "outputs"}
+TEXTS = {"--inputs": "inputs", "--outputs": "outputs", "--trace": "trace"}
 LISTS = {"--input": "single", "--adapter": "adapter"}
 NUMBERS = {"--seed": ("seed", 0, 0, 2**63 - 1), "--threads": ("threads", 1, 1, 256), "--repeat": ("repeat", 1, 1, 10**9)}
 """Option -> parameter, default, smallest, largest."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flaot.cli import console, progress
+from flaot.cli import chips, console, progress
 from flaot.cli.pairs import pairs
-from flaot.errors import printable
+from flaot.errors import UsageError, printable
 from flaot.files import check_output, write_file
 
 TYPE_CHECKING = False
@@ -23,17 +23,22 @@ def run_plan(
     profile: bool,
     as_json: bool,
     adapter: tuple[str, ...] = (),
+    trace: str | None = None,
 ) -> None:
     """Runs a plan file and shows its outputs."""
     files = pairs("--input", single, "NAME=X.npy")
-    if outputs is not None:
-        check_output(outputs, [plan, *([inputs] if inputs else []), *files.values()])
+    read = [plan, *([inputs] if inputs else []), *files.values()]
+    written = [path for path in (outputs, trace) if path is not None]
+    if len({check_output(path, read) for path in written}) < len(written):
+        raise UsageError(f"--outputs and --trace are one file, '{printable(trace, 200)}'")
 
     from flaot.report.outputs import summary
     from flaot.runtime.feeds import load_feeds
     from flaot.runtime.lean import LeanSession
 
     session = LeanSession(plan, threads, adapter)
+    if trace is not None and not session.chips:
+        raise UsageError("--trace shows the queues of chips; the plan runs on the host alone", where=plan, hint="--profile times its steps")
     feeds = load_feeds(session.inputs, inputs, files, seed, lambda: session.frozen)
     with progress.counter("run", repeat, as_json) as done:
         results, seconds, steps = session.run(feeds, repeat, profile, done)
@@ -53,6 +58,8 @@ def run_plan(
         document["chips"] = [{"chip": name, "device_type": kind, **a.to_json()} for (name, kind), a in run_by]
     if profile:
         document["steps"] = steps
+    if session.chips:
+        chips.add(document, session, chips.trace_file(plan, profile, trace))
     if as_json:
         console.document(document)
     else:
@@ -76,7 +83,9 @@ def _show(d: dict[str, Any], saved: str | None) -> None:
         console.out(
             f"{t['runs']} runs on {d['threads']} thread{'s' * (d['threads'] > 1)}: min {_ms(t['min'])} ms, median {_ms(t['median'])} ms"
         )
-    if "steps" in d:
+    if "chips" in d:
+        chips.show(d, "steps" in d)
+    elif "steps" in d:
         _show_steps(d["steps"])
 
 

@@ -48,8 +48,12 @@ class Timeline:
         return max((s.end for s in self.spans), default=0)
 
     def busy(self, device: int, queue: int) -> int:
-        """Picoseconds that a queue of a device is taken."""
-        return sum(s.duration for s in self.spans if s.device == device and s.queue == queue)
+        """Picoseconds that a queue of a device is taken; while one command writes behind the next one runs, which counts once."""
+        busy, last = 0, 0
+        for s in sorted((s for s in self.spans if (s.device, s.queue) == (device, queue)), key=lambda s: s.start):
+            busy += max(s.end - max(s.start, last), 0)
+            last = max(last, s.end)
+        return busy
 
 
 class _Bus:

@@ -10,6 +10,7 @@ from flaot.plan.chips import check_addresses
 from flaot.plan.fields import ISA_BITS, Section
 from flaot.plan.program import Opcode, Space, Step, View
 from flaot.plan.read import Plan, read_plan
+from flaot.plan.usage import queue_name, queue_names
 
 if TYPE_CHECKING:
     from flaot.mapping.record import Record
@@ -34,7 +35,7 @@ def recorded(plan: Plan) -> Record:
 
 def as_json_document(plan: Plan) -> dict[str, Any]:
     """Header, devices, inputs, outputs, frozen initializers, memory, steps and constants. Raises PlanError for records out of bounds."""
-    steps = [_step(i, s) for i, s in enumerate(plan.steps)]
+    steps = [_step(i, s) | _command(plan, s) for i, s in enumerate(plan.steps)]
     constants = _constants(plan.steps)
     bound = plan.lower_bound
     return {
@@ -90,6 +91,10 @@ def _chip(plan: Plan, index: int) -> dict[str, Any]:
         "constants_bytes": int(row["constants_size"]),
         "steps": sum(s.opcode is Opcode.call for s in on_it),
         "transfers": sum(s.opcode is Opcode.transfer for s in on_it),
+        "dmas": sum(s.opcode is Opcode.dma for s in on_it),
+        "on_chip_bytes": c.machine.on_chip,
+        "on_chip_peak_bytes": c.machine.on_chip_peak,
+        "queues": queue_names(c.machine),
     }
 
 
@@ -111,6 +116,13 @@ def _step(index: int, s: Step) -> dict[str, Any]:
         "scratch_bytes": s.scratch,
         "parallel": s.parallel,
     }
+
+
+def _command(plan: Plan, s: Step) -> dict[str, Any]:
+    """Queue and waits of a step, in plans with chips."""
+    if s.command is None:
+        return {}
+    return {"queue": queue_name(plan.chips, s), "waits": list(s.command.waits), "work": s.command.work}
 
 
 def _place(v: View) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class LeanSession:
         self._lib = functions()
         self._data = _read(path, self._where)
         self._handle = self._open()
-        self._plan = LeanPlan(memoryview(self._data.map)[: self._data.nbytes])
+        self._plan = LeanPlan(self.data)
         self.inputs: list[LeanPort] = self._plan.inputs
         self.outputs: list[LeanPort] = self._plan.outputs
         self.adapters: list[Adapter] = []
@@ -55,6 +55,11 @@ class LeanSession:
     def chips(self) -> list[tuple[str, str]]:
         """Name and device type of every chip of the plan; ``adapters`` run them."""
         return self._plan.chips
+
+    @property
+    def data(self) -> memoryview:
+        """The plan's bytes."""
+        return memoryview(self._data.map)[: self._data.nbytes]
 
     @property
     def frozen(self) -> list[Frozen]:

@@ -81,6 +81,7 @@ def functions() -> ctypes.CDLL:
         ("fl_host_failed_step", u32, pointer),
         ("fl_host_attach", ctypes.c_int, pointer, u32, pointer),
         ("fl_host_message", ctypes.c_char_p, pointer),
+        ("fl_host_counters", ctypes.c_int, pointer, u32, pointer),
         ("fl_host_peek", ctypes.c_int, pointer, u32, ctypes.c_bool, ctypes.c_uint64, pointer, ctypes.c_uint64),
     ):
         function = getattr(lib, name)

@@ -14,6 +14,7 @@ from flaot.plan.program import Space, View
 from flaot.plan.read import Plan, PlanPort
 from flaot.runtime.adapter import Adapter, attach
 from flaot.runtime.capi import NativeContext, NativePlan, aligned, functions
+from flaot.runtime.counters import Counters, read_counters
 from flaot.runtime.frozen import check_frozen
 
 TYPE_CHECKING = False
@@ -113,6 +114,10 @@ class Runner:
     def message(self) -> str:
         """What a chip says about its last failure."""
         return self._context.message()
+
+    def counters(self, device: int) -> Counters:
+        """What a chip, device 1 and up, has done in the runs of this context."""
+        return read_counters(self._pointer, device)
 
     def release(self) -> None:
         """Lets go of the caller's arrays."""

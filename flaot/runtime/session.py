@@ -21,6 +21,7 @@ from flaot.plan.read import Plan, PlanPort, read_plan
 from flaot.runtime import planfile
 from flaot.runtime.adapter import adapters_for
 from flaot.runtime.capi import OK, NativePlan
+from flaot.runtime.counters import Counters, total
 from flaot.runtime.explain import explain_refusal
 from flaot.runtime.library import run_error
 from flaot.runtime.runner import Runner
@@ -154,6 +155,14 @@ class Session:
         finally:
             self._give_back(runner)
 
+    def counters(self) -> list[Counters]:
+        """What every chip of the plan has done in the runs that have ended, in the order of the plan's chips. Raises UsageError when the
+        session is closed."""
+        if self._native is None:
+            raise UsageError("the session is closed", where=self.plan.where)
+        idle = list(self._idle)
+        return [total(runner.counters(device) for runner in idle) for device in range(1, len(self.plan.chips) + 1)]
+
     @property
     def step_count(self) -> int:
         return self.plan.step_count
@@ -197,4 +206,4 @@ class Session:
         return run_error(status, runner.message(), f"{self.plan.where}: {step_where(self.plan, runner.failed_step())}")
 
 
-__all__: list[Any] = ["Feeds", "PlanPort", "RunOptions", "Session", "StepTime"]
+__all__: list[Any] = ["Counters", "Feeds", "PlanPort", "RunOptions", "Session", "StepTime"]

@@ -64,7 +64,8 @@ def test_why(run, plan):
     text = run("inspect", plan, "--why", "/4/Relu").out.splitlines()
     assert text[0] == "Relu -> conv_f32: native, on NPU-V3.fp16 in float16 NCHW"
     assert text[1].startswith("  chosen NPU-V3.fp16 in float16: ") and text[2].startswith("  not host in float32: ")
-    assert text[3] == "fused by product_activation (npu_v3.hcd:2): /3/Conv, /4/Relu"
+    assert text[3] == "path resident (whole) on NPU-V3.fp16: everything it works on fits on chip"
+    assert text[-1] == "fused by product_activation (npu_v3.hcd:2): /3/Conv, /4/Relu"
     document = json.loads(run("inspect", plan, "--why", "/4/Relu", "--json").out)
     assert [d["node"] for d in document["decisions"]] == [["/4/Relu"]] and document["fused"][0]["name"] == "product_activation"
     run("inspect", plan, "--why", "/4/Rel").failed(2, "the plan records no node '/4/Rel'; did you mean '/4/Relu'?")

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flaot.errors import PlanError
+from flaot.errors import PlanError, UsageError
 from flaot.ir.types import DType, TensorType
 from flaot.plan.program import Buffer, Command, Launch, Program, Space, Step, View
+from flaot.runtime.counters import Counters
 from flaot.runtime.session import Session
 from tests.plan.devices import (
     ALONE,
@@ -141,6 +142,22 @@ def test_the_dma_engine_moves_elements_off_chip(queue: int, says: str | None) ->
     command = Command(queue, (0,))
     step = Step("copy", "generic", (OTHER,), (on_chip(2048, IMAGE),), op="Copy", device=1, launch=Launch("vector"), command=command)
     assert outcome(with_step(step)) == (says or SUMS)
+
+
+def test_counters_add_up_over_runs() -> None:
+    session = Session(plan_of(conv_through_scratchpad()))
+    assert session.counters() == [Counters()]
+    for runs in (1, 2):
+        session.run({"x": X})
+        (found,) = session.counters()
+        assert found.nanoseconds > 0
+        assert replace(found, nanoseconds=0) == Counters(
+            launches=runs, dmas=3 * runs, copies=2 * runs, bytes_in=(18 + 8) * runs, bytes_out=8 * runs, bytes_to_device=18 * runs,
+            bytes_from_device=8 * runs, on_chip_peak=512 + 8,
+        )
+    session.close()
+    with pytest.raises(UsageError, match="the session is closed"):
+        session.counters()
 
 
 WIDE = TensorType(F16, (1, 1, 4, 6))

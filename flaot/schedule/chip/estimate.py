@@ -11,18 +11,7 @@ from dataclasses import asdict, dataclass
 
 from flaot.plan import durations
 from flaot.plan.program import Opcode, Program, Space
-from flaot.plan.timeline import Timeline, timeline
-
-PS_PER_US = 1e6
-
-
-@dataclass(frozen=True)
-class UnitUse:
-    """A queue of a chip: microseconds it is busy, and the share of the chip's time that is."""
-
-    name: str
-    busy_us: float
-    utilisation: float
+from flaot.plan.usage import PS_PER_US, QueueUse, Usage, usage
 
 
 @dataclass(frozen=True)
@@ -40,7 +29,7 @@ class Estimate:
     on_chip_bound_bytes: int
     on_chip_limit_bytes: int
     total_us: float
-    units: tuple[UnitUse, ...]
+    units: tuple[QueueUse, ...]
 
     def to_json(self) -> dict[str, object]:
         return asdict(self)
@@ -58,27 +47,16 @@ class Estimate:
 
 def estimates(program: Program, lower_bounds: dict[int, int]) -> list[Estimate]:
     """One per chip. ``lower_bounds`` are the bytes alive in on-chip memory at once at most, by device."""
-    alone, whole = timeline(program.chips, program.steps, alone=True), timeline(program.chips, program.steps)
-    return [_estimate(program, device, alone, whole, lower_bounds.get(device, 0)) for device in range(1, len(program.chips) + 1)]
+    used = usage(program.chips, program.steps)
+    return [_estimate(program, device, used, lower_bounds.get(device, 0)) for device in range(1, len(program.chips) + 1)]
 
 
-def _estimate(program: Program, device: int, alone: Timeline, whole: Timeline, lower_bound: int) -> Estimate:
-    chip = program.chips[device - 1]
-    machine = chip.machine
-    spans = [s for s in alone.spans if s.device == device]
-    taken = max((s.end for s in spans), default=0) - min((s.start for s in spans), default=0)
-    names = [f"dma{i}" for i in range(machine.channels)] + [u.name for u in machine.units] + ["link"]
-    units = []
-    for queue, name in enumerate(names):
-        line = whole if queue == machine.link_queue else alone
-        busy = line.busy(device, queue)
-        units.append(UnitUse(name, busy / PS_PER_US, min(busy / max(taken, 1), 1.0)))
-    bound = roofline(program, device)
-    steps = [s for s in program.steps if s.device == device and s.command is not None and s.command.queue < machine.channels]
+def _estimate(program: Program, device: int, used: Usage, lower_bound: int) -> Estimate:
+    chip, use = program.chips[device - 1], used.chips[device - 1]
+    machine, bound = chip.machine, roofline(program, device)
     return Estimate(
-        chip.name, -(-taken * machine.clock_khz // 10**9), taken / PS_PER_US, bound / PS_PER_US, taken / bound if bound else 1.0,
-        sum(durations.off_chip_bytes(s) for s in steps), machine.on_chip_peak, lower_bound, machine.on_chip, whole.end / PS_PER_US,
-        tuple(units),
+        chip.name, use.cycles, use.taken / PS_PER_US, bound / PS_PER_US, use.taken / bound if bound else 1.0, use.traffic.off_chip_bytes,
+        machine.on_chip_peak, lower_bound, machine.on_chip, used.whole.end / PS_PER_US, use.queues,
     )
 
 

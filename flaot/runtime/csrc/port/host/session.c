@@ -13,6 +13,7 @@ fl_context *fl_host_context(const fl_plan *plan, void *arena, size_t size, fl_te
 void fl_host_context_free(fl_context *context);
 fl_status fl_host_attach(fl_context *context, uint32_t device, const fl_adapter *adapter);
 const char *fl_host_message(const fl_context *context);
+fl_status fl_host_counters(const fl_context *context, uint32_t device, fl_counters *counters);
 fl_status fl_host_peek(const fl_context *context, uint32_t device, bool on_chip, uint64_t offset, void *bytes, uint64_t size);
 fl_status fl_host_run(fl_context *context, void *const *ports);
 fl_status fl_host_begin(fl_context *context, void *const *ports);
@@ -67,10 +68,24 @@ const char *fl_host_message(const fl_context *c) {
   return "";
 }
 
+static const fl_device *attached(const fl_context *c, uint32_t device) {
+  const fl_device *d = device > 0 && device <= c->plan->chip_count ? &c->chips[device - 1] : NULL;
+  return d && d->adapter ? d : NULL;
+}
+
+/* What a chip has done; zeros when its adapter does not count. */
+fl_status fl_host_counters(const fl_context *c, uint32_t device, fl_counters *counters) {
+  const fl_device *d = attached(c, device);
+  *counters = (fl_counters){0};
+  if (!d) return FL_DEVICE_MISSING;
+  if (d->adapter->counters) d->adapter->counters(d->handle, counters);
+  return FL_OK;
+}
+
 /* Bytes of a chip's memory for activations, or of its on-chip memory. */
 fl_status fl_host_peek(const fl_context *c, uint32_t device, bool on_chip, uint64_t offset, void *bytes, uint64_t size) {
-  const fl_device *d = device > 0 && device <= c->plan->chip_count ? &c->chips[device - 1] : NULL;
-  if (!d || !d->adapter) return FL_DEVICE_MISSING;
+  const fl_device *d = attached(c, device);
+  if (!d) return FL_DEVICE_MISSING;
   uint64_t held = on_chip ? c->plan->machines[device - 1].on_chip_peak : c->plan->chips[device - 1].arena;
   if (offset > held || size > held - offset) return FL_CALL_PORT;
   fl_status status = d->adapter->sync(d->handle);

@@ -1,0 +1,112 @@
+"""What the chips of a plan do with their time, from its timeline: cycles, traffic, and how busy every queue is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flaot.plan import durations
+from flaot.plan.program import Chip, Machine, Opcode, Space, Step
+from flaot.plan.timeline import HOST, Timeline, timeline
+
+PS_PER_US = 1e6
+
+
+@dataclass(frozen=True)
+class QueueUse:
+    """A queue of a chip: microseconds it is busy, and the share of the chip's time that is; of the whole run's time for the host link."""
+
+    name: str
+    busy_us: float
+    utilisation: float
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What one run moves: bytes of DMA steps into and out of on-chip memory, bytes that kernels on DMA queues read and write off chip,
+    bytes to and from the host; how many launches, DMA steps and transfers that takes."""
+
+    bytes_in: int = 0
+    bytes_out: int = 0
+    bytes_within: int = 0
+    bytes_to_device: int = 0
+    bytes_from_device: int = 0
+    launches: int = 0
+    dmas: int = 0
+    copies: int = 0
+
+    @property
+    def off_chip_bytes(self) -> int:
+        """Bytes over the bus of off-chip memory, without those of the host."""
+        return self.bytes_in + self.bytes_out + self.bytes_within
+
+
+@dataclass(frozen=True)
+class ChipUse:
+    """One chip during one run: cycles and picoseconds it works, as if the host and transfers took no time, picoseconds its DMA waits for
+    the bus of its memory, its traffic and its queues."""
+
+    cycles: int
+    taken: int
+    contention: int
+    traffic: Traffic
+    queues: tuple[QueueUse, ...]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """A whole run, the same as if the host and transfers took no time (``alone``), and every chip."""
+
+    whole: Timeline
+    alone: Timeline
+    chips: tuple[ChipUse, ...]
+
+
+def usage(chips: Sequence[Chip], steps: Sequence[Step]) -> Usage:
+    """Of steps that all have commands."""
+    whole, alone = timeline(chips, steps), timeline(chips, steps, alone=True)
+    return Usage(whole, alone, tuple(_use(c.machine, d, steps, whole, alone) for d, c in enumerate(chips, 1)))
+
+
+def queue_names(machine: Machine) -> list[str]:
+    """In the order of their numbers."""
+    return [*(f"dma{i}" for i in range(machine.channels)), *(u.name for u in machine.units), "link"]
+
+
+def queue_name(chips: Sequence[Chip], step: Step) -> str:
+    """``dma0``, the name of a unit, ``link`` or ``host``; a number that the chip does not have as it is."""
+    if step.device == HOST or step.command is None:
+        return "host"
+    names, queue = queue_names(chips[step.device - 1].machine), step.command.queue
+    return names[queue] if queue < len(names) else f"queue {queue}"
+
+
+def _use(machine: Machine, device: int, steps: Sequence[Step], whole: Timeline, alone: Timeline) -> ChipUse:
+    spans = [s for s in alone.spans if s.device == device]
+    taken = max((s.end for s in spans), default=0) - min((s.start for s in spans), default=0)
+    queues = []
+    for queue, name in enumerate(queue_names(machine)):
+        line, total = (whole, whole.end) if queue == machine.link_queue else (alone, taken)
+        busy = line.busy(device, queue)
+        queues.append(QueueUse(name, busy / PS_PER_US, busy / max(total, 1)))
+    contention = sum(s.contention for s in spans if s.queue < machine.channels)
+    traffic = traffic_of([s for s in steps if s.device == device], machine)
+    return ChipUse(-(-taken * machine.clock_khz // 10**9), taken, contention, traffic, tuple(queues))
+
+
+def traffic_of(steps: Sequence[Step], machine: Machine) -> Traffic:
+    """What steps on one chip move."""
+    total = dict.fromkeys(Traffic.__dataclass_fields__, 0)
+    for s in steps:
+        if s.opcode is Opcode.transfer:
+            total["copies"] += 1
+            into = s.outputs[0].buffer.space is Space.device
+            total["bytes_to_device" if into else "bytes_from_device"] += durations.touched(s.inputs[0])
+        elif s.opcode is Opcode.dma:
+            total["dmas"] += 1
+            total["bytes_in" if s.outputs[0].buffer.space is Space.on_chip else "bytes_out"] += durations.off_chip_bytes(s)
+        else:
+            total["launches"] += 1
+            if s.command is not None and s.command.queue < machine.channels:
+                total["bytes_within"] += durations.off_chip_bytes(s)
+    return Traffic(**total)
