@@ -85,6 +85,15 @@ class UnsupportedError(FlaotError):
     exit_code = 5
 
 
+class DoesNotFitError(UnsupportedError):
+    """Steps that need more on-chip memory at once than there is, however they are cut. ``needs`` holds the chip and a sentence for every
+    model node of them."""
+
+    def __init__(self, what: str, needs: dict[str, tuple[str, str]], where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.needs = needs
+
+
 class PlanError(FlaotError):
     """The plan is damaged, or incompatible with this runtime or chip."""
 

@@ -18,13 +18,14 @@ import flaot.rules.canonicalize
 import flaot.rules.chain
 import flaot.rules.fuse
 import flaot.rules.recognise
-from flaot.errors import UsageError
+from flaot.errors import DoesNotFitError, UsageError
 from flaot.frontend import read
 from flaot.hcd import Hcd
 from flaot.hcd.board import Given, board_of
 from flaot.ir import op as ops
 from flaot.ir import spec
 from flaot.ir.graph import Graph
+from flaot.ir.parse import load_graph
 from flaot.ir.widen import widen
 from flaot.mapping.decisions import Inserted
 from flaot.mapping.describe import verdict_rows
@@ -48,6 +49,8 @@ STAGES = ("read", "canonicalize", "recognise", "legalize", "place", "fuse", "cha
 
 AGGRESSIVE = 3
 """The fusion level from which on chains may be run in stripes."""
+
+NOTHING: Mapping[str, Mapping[str, str]] = {}
 
 PRECISIONS = ("default", "high")
 
@@ -94,9 +97,33 @@ def compile_model(model: Any, chip: Given | Sequence[Hcd | str | Path] = "host",
     """Compiles a model (path, bytes or ModelProto) for a chip, or for up to three and, if it is described, the CPU beside them. Raises
     FlaotError subclasses only."""
     options = options if options is not None else Options()
+    return _fitting(lambda: _read(model, options), chip, options, "read")
+
+
+def compile_dump(dump: str, chip: Given | Sequence[Hcd | str | Path], options: Options | None = None, after: str = "read") -> Compiled:
+    """Runs the stages that follow ``after`` on a file that ``--dump`` made of that stage."""
+    return _fitting(lambda: load_graph(dump), chip, options if options is not None else Options(), after)
+
+
+def _fitting(make: Callable[[], Graph], chip: Given | Sequence[Hcd | str | Path], options: Options, after: str) -> Compiled:
+    """Compiles what ``make`` makes, and again without the nodes that do not fit in the memory on a chip: the host runs them, or they are
+    refused, as the policy says."""
+    too_large: dict[str, dict[str, str]] = {}
+    while True:
+        try:
+            return compile_graph(make(), chip, options, after, too_large)
+        except DoesNotFitError as e:
+            found = {node: held for node, held in e.needs.items() if node not in too_large.get(held[0], {})}
+            if not found or STAGES.index(after) >= STAGES.index("legalize"):
+                raise
+            for node, (name, sentence) in found.items():
+                too_large.setdefault(name, {})[node] = sentence
+
+
+def _read(model: Any, options: Options) -> Graph:
     graph = read_model(model, options)
     _passed("read", graph, options)
-    return compile_graph(graph, chip, options)
+    return graph
 
 
 def read_model(model: Any, options: Options) -> Graph:
@@ -106,15 +133,20 @@ def read_model(model: Any, options: Options) -> Graph:
 
 
 def compile_graph(
-    graph: Graph, chip: Given | Sequence[Hcd | str | Path], options: Options | None = None, after: str = "read"
+    graph: Graph,
+    chip: Given | Sequence[Hcd | str | Path],
+    options: Options | None = None,
+    after: str = "read",
+    too_large: Mapping[str, Mapping[str, str]] = NOTHING,
 ) -> Compiled:
-    """Runs the stages that follow ``after`` on a graph, one just read or a dump of that stage. The graph is changed."""
+    """Runs the stages that follow ``after`` on a graph, one just read or a dump of that stage. The graph is changed. ``too_large`` says, by
+    chip and model node, why a node does not fit on it; raises DoesNotFitError, which tells that, for others that do not."""
     options = options if options is not None else Options()
     board = board_of(chip)
     ops.load_all()
     kernels.load_all()
     feed_as(graph, options.input_layouts, board)
-    mapper = Mapper(board, options.precision, options.policy, options.fusion_level)
+    mapper = Mapper(board, options.precision, options.policy, options.fusion_level, too_large=too_large)
     for stage in STAGES[STAGES.index(after) + 1 :]:
         match stage:
             case "canonicalize":

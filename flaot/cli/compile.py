@@ -117,13 +117,12 @@ def mapped_line(d: Any) -> str:
 
 def _go_on(dump: str, chip: Any, options: Any, after: str) -> Any:
     """Compiles a dumped graph from the stage after ``after`` on."""
-    from flaot.ir.parse import load_graph
-    from flaot.pipeline import compile_graph
+    from flaot.pipeline import compile_dump
 
     _check_stage("--from", after)
     if options.shapes:
         raise UsageError("--shape with --from: a dump has its shapes")
-    return compile_graph(load_graph(dump), chip, options, after)
+    return compile_dump(dump, chip, options, after)
 
 
 def _check_stage(flag: str, stage: str) -> None:

@@ -5,7 +5,7 @@ Every answer that is not a plain yes carries the sentence and the line of the de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flaot.errors import UnsupportedError
@@ -62,10 +62,12 @@ Reason = tuple[str, str]
 
 @dataclass
 class Capability:
-    """Answers for one chip. ``precision`` "high" allows only units as exact as the model."""
+    """Answers for one chip. ``precision`` "high" allows only units as exact as the model; ``too_large`` holds a sentence for every model
+    node that was found not to fit on chip."""
 
     hcd: Hcd
     precision: str = "default"
+    too_large: Mapping[str, str] = field(default_factory=dict)
     _kernels: dict[tuple[object, ...], str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,6 +90,9 @@ class Capability:
         limit = self._limit(node, context)
         if limit is not None:
             return limit
+        tight = next((self.too_large[n] for n in node.origin if n in self.too_large), None)
+        if tight is not None:
+            return Answer(reason=tight, origin=self.hcd.origin("memory", "on_chip_cache", "size_kb"))
         entry = self._entry(node)
         units, reason = self._units(node, entry)
         if not units:

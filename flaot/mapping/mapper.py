@@ -37,13 +37,15 @@ INSERTED = ("Recast", "Relayout", "Copy")
 
 @dataclass
 class Mapper:
-    """What is known while a model is mapped. On a board without chips all nodes stay on the host."""
+    """What is known while a model is mapped. On a board without chips all nodes stay on the host. ``too_large``: by chip, a
+    sentence for every model node that does not fit in its on-chip memory."""
 
     board: Board
     precision: str = "default"
     policy: Policy | None = None
     fusion_level: int = 2
     record: Record = field(default_factory=Record)
+    too_large: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.is_cpu = not self.board.chips
@@ -70,7 +72,7 @@ class Mapper:
         if self.is_cpu:
             self.verdicts = legalize_cpu(graph, self.board.first, self.policy, self.record.tracer)
         else:
-            chips = [Capability(h, self.precision) for h in self.board.chips]
+            chips = [Capability(h, self.precision, self.too_large.get(h.name, {})) for h in self.board.chips]
             self.verdicts = legalize(graph, chips, self.policy, host=self.board.cpu)
 
     def place(self, graph: Graph) -> None:

@@ -148,7 +148,7 @@ def test_inspect_refuses_wrong_addresses_and_shows_chips(plan: str, tmp_path: Pa
     command = [sys.executable, "-m", "flaot", "inspect"]
     done = subprocess.run([*command, plan], capture_output=True, text=True)
     assert done.returncode == 0
-    assert "on NPU-V3" in done.stdout and "1 steps, 2 transfers" in done.stdout and "NPU-V3 fp16" in done.stdout
+    assert "on NPU-V3" in done.stdout and "1 launches, 0 by DMA, 2 transfers" in done.stdout and "NPU-V3 fp16" in done.stdout
     data = Path(plan).read_bytes()
     bad = tmp_path / "bad.flp"
     bad.write_bytes(changed(data, Section.tensors, tensor_of(data, 1, 2), "offset", 1024 + 64))

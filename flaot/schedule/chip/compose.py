@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from flaot.errors import UnsupportedError
+from flaot.errors import DoesNotFitError, UnsupportedError
 from flaot.mapping.decisions import Pathed
 from flaot.plan.program import Named, Program
 from flaot.schedule.assign import assign_memory
@@ -49,8 +49,8 @@ class Composed:
 
 
 def compose(program: Program, options: ChipOptions) -> Composed:
-    """Rewrites the program's steps and assigns all memory. Raises UnsupportedError for a step whose operands do not fit on chip in any
-    way."""
+    """Rewrites the program's steps and assigns all memory. Raises DoesNotFitError for steps whose operands do not fit on chip in
+    any way."""
     _limit(program, options)
     original = replace(program, steps=list(program.steps), names=list(program.names))
     composed = _compose(program, options, depth_first=False)
@@ -70,14 +70,21 @@ def _cost(composed: Composed) -> tuple[float, int]:
 
 
 def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Composed:
+    tight: DoesNotFitError | None = None
     for share in LIMITS:
-        made = _try(program, share, depth_first)
+        try:
+            made = _try(program, share, depth_first)
+        except DoesNotFitError as e:
+            tight = e
+            break
         if made is not None:
             composed, tape, slots = made
             composed.paths = notes(program.steps, program, composed.residencies)
             _finish(program, tape, slots, options.asynchronous)
             composed.estimates = estimates(program, {d: p.lower_bound for d, p in composed.placed.items()})
             return composed
+    if tight is not None:
+        raise tight
     chip = program.chips[0]
     raise UnsupportedError(f"no arrangement of on-chip memory fits the {chip.machine.on_chip} bytes of {chip.name}")
 

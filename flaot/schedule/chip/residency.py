@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from flaot.errors import UnsupportedError
+from flaot.errors import DoesNotFitError
 from flaot.plan.program import Machine, Opcode, Program, Space
 from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.stripes import LONGEST, Striper, Stripes
@@ -50,7 +50,7 @@ class Settler:
         ]
 
     def settle(self, depth_first: bool = False) -> Residency:
-        """``depth_first``: with chains in stripes where that pays. Raises UnsupportedError for a step that does not fit in any way."""
+        """``depth_first``: with chains in stripes where that pays. Raises DoesNotFitError for steps that do not fit in any way."""
         while True:
             self.calls = [i for i in self.calls if not (only_moves(self.program.steps[i]) and self._touches_outside(i))]
             live = self._live()
@@ -66,6 +66,22 @@ class Settler:
         stripes = self._stripes(choices, live) if depth_first else {}
         inside = {i for s in stripes.values() for i in s.steps}
         return Residency(self.residents, {i: c for i, c in choices.items() if i not in inside}, stripes, self.uses)
+
+    def _too_large(self) -> DoesNotFitError:
+        """About all steps that have no room even when nothing stays on chip."""
+        name, self.residents = self.program.chips[self.device - 1].name, {}
+        needs: dict[int, int] = {}
+        for i in self.calls:
+            if not only_moves(self.program.steps[i]) and (need := self._least(i)) > self.limit:
+                needs[i] = need
+        said = {i: f"it needs {n} bytes on chip at once, however it is cut; {name} has {self.machine.on_chip}" for i, n in needs.items()}
+        step = self.program.steps[min(needs)]
+        return DoesNotFitError(
+            f"{step.op}: {said[min(needs)]}",
+            {node: (name, said[i]) for i in needs for node in self.program.steps[i].origin},
+            where=f"node '{step.origin[0]}'" if step.origin else "",
+            hint="run it on the host with --route NODE=host, or allow more on-chip memory",
+        )
 
     def _stripes(self, choices: dict[int, Choice], live: list[int]) -> dict[int, Stripes]:
         """Chains that take less time and traffic in stripes."""
@@ -141,14 +157,7 @@ class Settler:
 
         there = [u for u in self.residents.values() if u.first <= index <= u.last]
         if not there:
-            step = self.program.steps[index]
-            need = self._least(index)
-            name = self.program.chips[self.device - 1].name
-            raise UnsupportedError(
-                f"{step.op} needs {need} bytes of on-chip memory at once; {name} has {self.machine.on_chip}",
-                where=f"node '{step.origin[0]}'" if step.origin else "",
-                hint="run it on the host with --exclude, or allow more on-chip memory",
-            )
+            raise self._too_large()
         victim = max(there, key=lambda u: (gain(u) * u.buffer.nbytes, u.buffer.nbytes, -u.first))
         del self.residents[id(victim.buffer)]
 
