@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks import arena, compile_time, latency, simulator, startup
+from benchmarks import arena, compile_time, latency, memory, simulator, startup
 
 
 def main() -> None:
@@ -26,6 +26,8 @@ def main() -> None:
     figures["compile_time"] = compile_time.run()
     print("\nArena")
     figures["arena"] = arena.run()
+    print("\nMemory planner")
+    figures["memory"] = memory.run()
     if args.json:
         args.json.write_text(json.dumps(figures, indent=1))
 

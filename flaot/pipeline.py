@@ -61,8 +61,8 @@ class Options:
     or "high" for nothing less exact than the model: no kernel that approximates (Winograd), no narrower element type. ``policy`` says
     what the host may run (None: as the descriptor says), ``fusion_level`` 0 to 3 which fusions of the descriptor are used,
     ``input_layouts`` in which order inputs are fed (``{"x": "NHWC"}``). ``keep_decisions`` keeps the record in plans for a CPU chip too,
-    those for others always hold it. ``chips`` limits on-chip memory, queues and
-    overlap. ``observe`` is called after every stage with its name and graph."""
+    those for others always hold it. ``chips`` limits on-chip memory, queues and overlap. ``memory_effort`` is how many nodes the search
+    for offsets may visit in each memory (None: a few for each buffer). ``observe`` is called after every stage with its name and graph."""
 
     shapes: Mapping[str, tuple[int, ...] | int] = field(default_factory=dict)
     precision: str = "default"
@@ -71,11 +71,14 @@ class Options:
     input_layouts: Mapping[str, str] = field(default_factory=dict)
     keep_decisions: bool = False
     chips: ChipOptions = PLAIN
+    memory_effort: int | None = None
     observe: Callable[[str, Graph], None] = lambda stage, graph: None
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise UsageError(f"precision {self.precision!r}; allowed are {', '.join(PRECISIONS)}")
+        if self.memory_effort is not None and self.memory_effort not in range(2**63):
+            raise UsageError(f"memory effort {self.memory_effort}; allowed are 0 to 2^63 - 1")
         if self.fusion_level not in range(4):
             raise UsageError(f"fusion level {self.fusion_level!r}; allowed are 0 to 3")
 
@@ -167,7 +170,8 @@ def compile_graph(
                 mapper.layouts(graph, choose_all(graph, mapper.devices()))
         _passed(stage, graph, options)
     devices = mapper.devices()
-    program, composed = schedule(graph, devices, mapper.chips(), replace(options.chips, depth_first=options.fusion_level >= AGGRESSIVE))
+    asked = replace(options.chips, depth_first=options.fusion_level >= AGGRESSIVE, memory_effort=options.memory_effort)
+    program, composed = schedule(graph, devices, mapper.chips(), asked)
     mapper.record.paths = composed.paths
     mapper.complete(graph, program)
     if not mapper.is_cpu or options.keep_decisions:

@@ -29,6 +29,7 @@ Examples:
   flaot compile model.onnx --hcd npu_v3 --hcd x86_64_avx2               the second is the host, as it is a CPU
   flaot compile model.onnx --hcd npu_v3 --hcd npu_v2 --route Conv=npu_v2
   flaot compile model.onnx --hcd npu_v3 --memory-pool-size 4096 --queue-depth 8 --json | jq .estimate
+  flaot compile model.onnx --memory-effort 1000000       searches long for the smallest arena
   flaot compile model.onnx --json | jq .memory.arena_bytes"""
 
 
@@ -41,6 +42,7 @@ Examples:
 @click.option("--fusion-level", type=click.Choice(LEVELS), default="balanced", show_default=True, help="Fusions of the chip to use.")
 @click.option("--input-layout", multiple=True, metavar="NAME=LAYOUT", help="Feed an input in this order, such as x=NHWC; repeatable.")
 @chip_options
+@click.option("--memory-effort", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Nodes the memory planner may search.")
 @click.option("--explain", type=FILE, metavar="FILE.json", help="Write the record of every decision.")
 @click.option("--keep-decisions", is_flag=True, help="Keep that record in the plan of a CPU chip too, for 'flaot inspect --why'.")
 @click.option("-v", "--verbose", is_flag=True, help="Print one line per mapped node.")
@@ -54,6 +56,7 @@ def command(
     shape: tuple[str, ...],
     fusion_level: str,
     input_layout: tuple[str, ...],
+    memory_effort: int | None,
     explain: str | None,
     keep_decisions: bool,
     verbose: bool,
@@ -86,7 +89,7 @@ def command(
         begin_part(names[0])
         options = Options(
             bindings, mapping["precision"], policy(chip, mapping), LEVELS.index(fusion_level), layouts(input_layout), keep_decisions,
-            limits(mapping), observe,
+            limits(mapping), memory_effort, observe,
         )
         try:
             compiled = compile_model(model, chip, options) if after is None else _go_on(model, chip, options, after)

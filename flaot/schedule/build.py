@@ -55,6 +55,6 @@ def schedule(graph: Graph, devices: Devices, chips: Sequence[Chip] = (), options
     if program.chips:
         composed = compose(program, options)
     else:
-        assign_memory(program)
+        assign_memory(program, options.memory_effort)
     validate(program)
     return program, composed

@@ -14,7 +14,7 @@ import numpy as np
 from flaot.schedule.search import Outcome, Search
 
 SEARCHED = 2_000
-"""Above this many buffers only the greedy orders are tried."""
+"""Above this many buffers only the greedy orders are tried when no effort is given."""
 
 PLAN_EFFORT, FIT_EFFORT = 16, 4
 """Nodes of search for each block when no effort is given."""
@@ -122,9 +122,9 @@ def plan(blocks: Sequence[Block], effort: int | None = None) -> tuple[list[int],
     """
     bound = lower_bound(blocks)
     offsets, size = greedy(blocks, bound)
-    if size <= bound or len(blocks) > SEARCHED:
+    if size <= bound:
         return offsets, size
-    return _narrow_down(blocks, offsets, bound, PLAN_EFFORT * len(blocks) if effort is None else effort)
+    return _narrow_down(blocks, offsets, bound, _nodes(blocks, PLAN_EFFORT) if effort is None else effort)
 
 
 def fit(blocks: Sequence[Block], capacity: int, alignment: int = 1, effort: int | None = None) -> list[int] | None:
@@ -135,12 +135,17 @@ def fit(blocks: Sequence[Block], capacity: int, alignment: int = 1, effort: int 
     wanted = [Block(align_up(b.size, alignment), b.start, b.end) for b in blocks]
     if lower_bound(wanted) > capacity:
         return None
-    if len(wanted) <= SEARCHED:
-        found = _search(wanted).within(capacity, FIT_EFFORT * len(wanted) if effort is None else effort)
+    nodes = _nodes(wanted, FIT_EFFORT) if effort is None else effort
+    if nodes:
+        found = _search(wanted).within(capacity, nodes)
         if found.outcome is not Outcome.ENDED:
             return found.offsets
     offsets, size = greedy(wanted, capacity)
     return offsets if size <= capacity else None
+
+
+def _nodes(blocks: Sequence[Block], each: int) -> int:
+    return each * len(blocks) if len(blocks) <= SEARCHED else 0
 
 
 def _search(blocks: Sequence[Block]) -> Search:

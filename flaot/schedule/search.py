@@ -6,7 +6,8 @@ The search counts the nodes it visits, not seconds, so its answer is the same on
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -17,11 +18,13 @@ from flaot.runtime.library import library
 
 
 class Outcome(IntEnum):
-    """What a search came to: there is no solution, here is one, or the nodes were spent before either was known."""
+    """What a search came to (``fl_pack_result``): there is no solution, here is one, the nodes were spent before either was known, or the
+    machine's memory was."""
 
     NONE = 0
     FITS = 1
     ENDED = 2
+    MEMORY = 3
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,26 @@ class Search:
 
         Raises MemoryError when the search does not get the memory it needs.
         """
-        offsets, spent = np.zeros(len(self._sizes), np.int64), ctypes.c_uint64()
-        result = 1
-        if len(self._sizes):
-            arrays = (a.ctypes.data for a in (self._sizes, self._first, self._last))
-            result = _function()(len(self._sizes), *arrays, capacity // self.unit, nodes, offsets.ctypes.data, ctypes.byref(spent))
-        if result not in list(Outcome):
-            raise MemoryError(f"no memory to search for offsets of {len(self._sizes)} buffers")
-        outcome = Outcome(result)
+        if not len(self._sizes):
+            return Found(Outcome.FITS, [0] * self._count, 0)
+        offsets, spent, outcome = np.zeros(len(self._sizes), np.int64), ctypes.c_uint64(), Outcome.ENDED
+        with self._opened(capacity // self.unit, nodes) as problem:
+            while outcome is Outcome.ENDED and spent.value < nodes:
+                outcome = Outcome(_functions().fl_pack_advance(problem, offsets.ctypes.data, ctypes.byref(spent)))
+        if outcome is Outcome.MEMORY:
+            raise MemoryError
         return Found(outcome, self._all(offsets) if outcome is Outcome.FITS else None, spent.value)
+
+    @contextmanager
+    def _opened(self, capacity: int, nodes: int) -> Iterator[int]:
+        arrays = (a.ctypes.data for a in (self._sizes, self._first, self._last))
+        problem = _functions().fl_pack_open(len(self._sizes), *arrays, capacity, nodes)
+        if not problem:
+            raise MemoryError
+        try:
+            yield problem
+        finally:
+            _functions().fl_pack_close(problem)
 
     def _all(self, offsets: np.ndarray) -> list[int]:
         """Offsets in bytes of all blocks; empty ones are at 0."""
@@ -81,9 +95,13 @@ def _moments(first: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _function() -> ctypes._NamedFuncPointer:
-    function = library().fl_pack_within
-    pointer = ctypes.c_void_p
-    function.restype = ctypes.c_int
-    function.argtypes = [ctypes.c_uint32, pointer, pointer, pointer, ctypes.c_int64, ctypes.c_uint64, pointer, pointer]
-    return function
+def _functions() -> ctypes.CDLL:
+    """The library with the prototypes of ``pack.h`` set."""
+    lib, pointer = library(), ctypes.c_void_p
+    lib.fl_pack_open.restype = pointer
+    lib.fl_pack_open.argtypes = [ctypes.c_uint32, pointer, pointer, pointer, ctypes.c_int64, ctypes.c_uint64]
+    lib.fl_pack_advance.restype = ctypes.c_int
+    lib.fl_pack_advance.argtypes = [pointer, pointer, pointer]
+    lib.fl_pack_close.restype = None
+    lib.fl_pack_close.argtypes = [pointer]
+    return lib

@@ -146,6 +146,8 @@ def test_bad_models(run, tmp_path, name):
         (["m.onnx", "--hcd", "npu_9"], 4, "did you mean"),
         (["m.onnx", "--hcd", "absent.hcd"], 8, "absent.hcd"),
         (["m.onnx", "--precision", "extreme"], 2, "extreme"),
+        (["m.onnx", "--memory-effort", "-1"], 2, "--memory-effort"),
+        (["m.onnx", "--memory-effort", "1e6"], 2, "--memory-effort"),
         (["m.onnx", "--bogus"], 2, "--bogus"),
         ([], 2, "MODEL"),
         (["m.flp"], 2, "compile takes an ONNX model"),

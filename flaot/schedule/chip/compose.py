@@ -26,12 +26,14 @@ HOST_PS_PER_FLOP, HOST_PS_PER_BYTE = 1000, 250
 @dataclass(frozen=True)
 class ChipOptions:
     """``pool`` limits on-chip memory (bytes), ``depth`` the commands a queue holds; without ``asynchronous`` nothing overlaps.
-    ``depth_first`` allows chains of steps to be run in stripes."""
+    ``depth_first`` allows chains of steps to be run in stripes; ``memory_effort`` is that of
+    :func:`flaot.schedule.assign.assign_memory`."""
 
     pool: int | None = None
     depth: int | None = None
     asynchronous: bool = True
     depth_first: bool = False
+    memory_effort: int | None = None
 
 
 PLAIN = ChipOptions()
@@ -61,7 +63,7 @@ def compose(program: Program, options: ChipOptions) -> Composed:
             program.steps, program.names, program.chips, composed = other.steps, other.names, other.chips, striped
             program.arena, program.lower_bound = other.arena, other.lower_bound
         else:
-            assign_memory(program)
+            assign_memory(program, options.memory_effort)
     return composed
 
 
@@ -80,7 +82,7 @@ def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Compo
         if made is not None:
             composed, tape, slots = made
             composed.paths = notes(program.steps, program, composed.residencies)
-            _finish(program, tape, slots, options.asynchronous)
+            _finish(program, tape, slots, options)
             composed.estimates = estimates(program, {d: p.lower_bound for d, p in composed.placed.items()})
             return composed
     if tight is not None:
@@ -114,14 +116,14 @@ def _try(program: Program, share: float, depth_first: bool) -> tuple[Composed, T
     return composed, tape, slots
 
 
-def _finish(program: Program, tape: Tape, slots: list[int], asynchronous: bool) -> None:
+def _finish(program: Program, tape: Tape, slots: list[int], options: ChipOptions) -> None:
     order = _merged(tape, slots)
     position = {id(item): i for i, item in enumerate(order)}
     _rename(program, tape, position)
     works = [i.work if i.step.device else _host_work(i) for i in order]
     program.steps = [i.step for i in order]
-    assign_memory(program)
-    program.steps = assign_commands(program.steps, works, program.chips, asynchronous)
+    assign_memory(program, options.memory_effort)
+    program.steps = assign_commands(program.steps, works, program.chips, options.asynchronous)
 
 
 def _merged(tape: Tape, slots: list[int]) -> list[Item]:

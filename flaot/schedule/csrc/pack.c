@@ -13,10 +13,10 @@ bool fl_pack_grow(fl_pack *p, void **list, size_t *room, size_t length, size_t e
   return true;
 }
 
-static void release(fl_pack *p) {
+void fl_pack_close(fl_pack *p) {
   if (p->sections) free(p->sections[0].items);
   free(p->sections), free(p->items), free(p->where), free(p->crossing), free(p->queue), free(p->sorted), free(p->waiting);
-  free(p->trail), free(p->frames), free(p->pile), free(p->failed);
+  free(p->trail), free(p->frames), free(p->pile), free(p->failed), free(p);
 }
 
 static bool allocate(fl_pack *p, size_t slots, uint64_t nodes) {
@@ -51,38 +51,43 @@ static void list_items(fl_pack *p) {
   }
 }
 
-/* Rounds begin anew with another order of candidates and slightly more nodes; states known to fail and weights stay. */
-static fl_pack_result search_in_rounds(fl_pack *p, uint64_t nodes) {
-  fl_pack_touch(p, 0, p->section_count - 1);
-  if (!fl_pack_propagate(p)) return p->out_of_memory ? FL_PACK_MEMORY : FL_PACK_NONE;
-  const size_t start = p->trail_length;
-  fl_pack_result result = FL_PACK_ENDED;
-  uint64_t share = p->item_count > ROUND_LEAST / 2 ? 2 * (uint64_t)p->item_count : ROUND_LEAST;
-  for (; result == FL_PACK_ENDED && p->nodes < nodes; share += share / 40, p->round++) {
-    p->limit = nodes - p->nodes < share ? nodes : p->nodes + share;
-    result = fl_pack_search(p);
-    if (result == FL_PACK_ENDED) fl_pack_undo(p, start);
-  }
-  return result;
-}
-
-fl_pack_result fl_pack_within(uint32_t count, const int64_t *sizes, const uint32_t *first, const uint32_t *last, int64_t capacity,
-                              uint64_t nodes, int64_t *offsets, uint64_t *spent) {
-  fl_pack pack = {.capacity = capacity, .item_count = count}, *p = &pack;
+/* Reads the problem into `p`; the number of places in the lists of all sections. */
+static size_t read_items(fl_pack *p, const int64_t *sizes, const uint32_t *first, const uint32_t *last) {
   size_t slots = 0;
-  fl_pack_result result = FL_PACK_MEMORY;
-  p->items = calloc(count, sizeof *p->items);
-  for (uint32_t i = 0; p->items && i < count; i++) {
+  for (uint32_t i = 0; i < p->item_count; i++) {
     p->items[i] = (fl_pack_item){.size = sizes[i], .first = first[i], .last = last[i], .slots = slots};
     slots += last[i] - first[i] + 1;
     if (last[i] >= p->section_count) p->section_count = last[i] + 1;
   }
-  if (p->items && allocate(p, slots, nodes)) {
-    list_items(p);
-    result = search_in_rounds(p, nodes);
+  return slots;
+}
+
+fl_pack *fl_pack_open(uint32_t count, const int64_t *sizes, const uint32_t *first, const uint32_t *last, int64_t capacity, uint64_t nodes) {
+  fl_pack *p = calloc(1, sizeof *p);
+  if (!p) return NULL;
+  p->capacity = capacity, p->item_count = count, p->budget = nodes;
+  p->share = count > ROUND_LEAST / 2 ? 2 * (uint64_t)count : ROUND_LEAST;
+  p->items = calloc(count, sizeof *p->items);
+  if (!p->items || !allocate(p, read_items(p, sizes, first, last), nodes)) {
+    fl_pack_close(p);
+    return NULL;
   }
-  for (uint32_t i = 0; result == FL_PACK_FITS && i < count; i++) offsets[i] = p->items[i].offset;
+  list_items(p);
+  fl_pack_touch(p, 0, p->section_count - 1);
+  p->refuted = !fl_pack_propagate(p);
+  p->start = p->trail_length;
+  return p;
+}
+
+fl_pack_result fl_pack_advance(fl_pack *p, int64_t *offsets, uint64_t *spent) {
+  fl_pack_result result = p->out_of_memory ? FL_PACK_MEMORY : FL_PACK_NONE;
+  if (!p->refuted) {
+    p->limit = p->budget - p->nodes < p->share ? p->budget : p->nodes + p->share;
+    result = fl_pack_search(p);
+    p->share += p->share / 40, p->round++;
+  }
+  if (result == FL_PACK_ENDED) fl_pack_undo(p, p->start);
+  for (uint32_t i = 0; result == FL_PACK_FITS && i < p->item_count; i++) offsets[i] = p->items[i].offset;
   *spent = p->nodes;
-  release(p);
   return result;
 }

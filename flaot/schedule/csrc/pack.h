@@ -54,9 +54,10 @@ typedef struct fl_pack {
   uint32_t *pile;
   size_t trail_length, trail_room, depth, frame_room, pile_length, pile_room;
   uint64_t *failed, failed_mask; /* hashes of states without a solution */
-  uint64_t nodes, limit, random;
+  uint64_t nodes, limit, share, budget, random; /* nodes visited; at which this round ends; of a round; of all rounds */
+  size_t start; /* length of the trail before the first choice */
   uint32_t round;
-  bool out_of_memory;
+  bool refuted, out_of_memory; /* `refuted`: without any choice */
 } fl_pack;
 
 /* state.c: placing, taking back, and what follows from it. */
@@ -72,8 +73,13 @@ fl_pack_result fl_pack_search(fl_pack *p);
 /* pack.c: room for one more element of a list that grows; false, and `out_of_memory` set, when there is none. */
 bool fl_pack_grow(fl_pack *p, void **list, size_t *room, size_t length, size_t element);
 
-/* For each of `count` items a size, and the first and last section it is alive in; `nodes` is what the search may spend. Writes the
-   offsets when the result is FL_PACK_FITS, and the nodes spent always. */
-fl_pack_result fl_pack_within(uint32_t count, const int64_t *sizes, const uint32_t *first, const uint32_t *last, int64_t capacity,
-                              uint64_t nodes, int64_t *offsets, uint64_t *spent);
+/* For each of `count` items (at least one) a size, and the first and last section it is alive in; `nodes` is what all rounds together may
+   visit. Null when there is no memory. */
+fl_pack *fl_pack_open(uint32_t count, const int64_t *sizes, const uint32_t *first, const uint32_t *last, int64_t capacity, uint64_t nodes);
+
+/* Searches for one round. Rounds begin anew with another order of candidates and slightly more nodes; states known to fail and weights
+   stay. Writes the offsets when the result is FL_PACK_FITS, and always the nodes spent so far. */
+fl_pack_result fl_pack_advance(fl_pack *p, int64_t *offsets, uint64_t *spent);
+
+void fl_pack_close(fl_pack *p);
 #endif

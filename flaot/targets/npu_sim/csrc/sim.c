@@ -81,17 +81,50 @@ static uint64_t now(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void move(const fl_tensor *a, const uint8_t *from, const fl_tensor *b, uint8_t *to, unsigned axis) {
-  size_t size = fl_dtype_size(a->dtype);
-  if (axis == a->rank) {
+/* Axes of a move, outermost first in the target's memory: those of size 1 gone, those that lie together on both sides merged. */
+typedef struct axes {
+  unsigned count;
+  int64_t n[FL_MAX_RANK], a[FL_MAX_RANK], b[FL_MAX_RANK];
+} axes;
+
+static void add_axis(axes *x, int64_t n, int64_t a, int64_t b) {
+  unsigned i = x->count++;
+  for (; i > 0 && (x->b[i - 1] < 0 ? -x->b[i - 1] : x->b[i - 1]) < (b < 0 ? -b : b); i--)
+    x->n[i] = x->n[i - 1], x->a[i] = x->a[i - 1], x->b[i] = x->b[i - 1];
+  x->n[i] = n, x->a[i] = a, x->b[i] = b;
+}
+
+static axes axes_of(const fl_tensor *a, const fl_tensor *b) {
+  axes sorted = {0}, merged = {0};
+  for (unsigned i = 0; i < a->rank; i++)
+    if (a->dims[i] != 1) add_axis(&sorted, a->dims[i], a->strides[i], b->strides[i]);
+  for (unsigned i = 0; i < sorted.count; i++) {
+    unsigned last = merged.count;
+    int64_t n = sorted.n[i];
+    bool together = last > 0 && merged.a[last - 1] == n * sorted.a[i] && merged.b[last - 1] == n * sorted.b[i];
+    if (!together) merged.n[merged.count++] = 1;
+    merged.n[merged.count - 1] *= n, merged.a[merged.count - 1] = sorted.a[i], merged.b[merged.count - 1] = sorted.b[i];
+  }
+  return merged;
+}
+
+static void move_axis(const axes *x, unsigned axis, size_t size, const uint8_t *from, uint8_t *to) {
+  if (axis == x->count) {
     memcpy(to, from, size);
     return;
   }
-  ptrdiff_t step_a = (ptrdiff_t)size * a->strides[axis], step_b = (ptrdiff_t)size * b->strides[axis];
-  bool run = axis + 1 == a->rank && a->strides[axis] == 1 && b->strides[axis] == 1;
-  if (run) memcpy(to, from, size * (size_t)a->dims[axis]);
+  ptrdiff_t step_a = (ptrdiff_t)size * (ptrdiff_t)x->a[axis], step_b = (ptrdiff_t)size * (ptrdiff_t)x->b[axis];
+  bool inner = axis + 1 == x->count;
+  if (inner && x->a[axis] == 1 && x->b[axis] == 1) memcpy(to, from, size * (size_t)x->n[axis]);
+  else if (inner && size == 2)
+    for (int64_t i = 0; i < x->n[axis]; i++, from += step_a, to += step_b) memcpy(to, from, 2);
   else
-    for (int32_t i = 0; i < a->dims[axis]; i++) move(a, from + i * step_a, b, to + i * step_b, axis + 1);
+    for (int64_t i = 0; i < x->n[axis]; i++) move_axis(x, axis + 1, size, from + i * step_a, to + i * step_b);
+}
+
+static void move(const fl_tensor *a, const uint8_t *from, const fl_tensor *b, uint8_t *to) {
+  axes x = axes_of(a, b);
+  if (fl_elements(a) > 0) move_axis(&x, 0, fl_dtype_size(a->dtype), from, to);
 }
 
 static fl_status find(sim *s, const fl_tensor *t, uint64_t address, const char *what, fl_place *place) {
@@ -111,7 +144,7 @@ static fl_status sim_dma(void *device, const fl_dma *dma) {
   if (status == FL_OK) status = fl_memory_begin(&s->memories, &dma->command);
   for (unsigned i = 0; i < 2 && status == FL_OK; i++) status = fl_memory_use(&s->memories, place[i], dma->t[i], i, i == 1, s->message);
   if (status != FL_OK) return status;
-  move(dma->t[0], fl_bytes_at(place[0]), dma->t[1], fl_bytes_at(place[1]), 0);
+  move(dma->t[0], fl_bytes_at(place[0]), dma->t[1], fl_bytes_at(place[1]));
   uint64_t size = (uint64_t)fl_elements(dma->t[0]) * fl_dtype_size(dma->t[0]->dtype);
   s->counters.dmas++, *(place[1].block->on_chip ? &s->counters.bytes_in : &s->counters.bytes_out) += size;
   s->counters.nanoseconds += now() - start;
