@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from flaot.runtime.counters import Counters
     from flaot.runtime.lean import LeanSession
 
 TOP = 20
@@ -33,13 +34,25 @@ def add(document: dict[str, Any], session: LeanSession, trace: str | None) -> No
 
     report = ChipReport(read_plan(session.data, where=printable(session.path, 200), digest=False))
     found = report.to_json()
-    document["chips"] = [{**ran, **chip} for ran, chip in zip(document["chips"], found["chips"], strict=True)]
+    parts = zip(document["chips"], found["chips"], session.counters(), strict=True)
+    document["chips"] = [{**ran, **_counted(chip, counters, document["seconds"]["runs"])} for ran, chip, counters in parts]
     document["nodes"] = found["nodes"]
     if trace is not None:
         from flaot.report.trace import trace as events
 
         write_file(trace, events(report))
         document["trace"] = trace
+
+
+def _counted(chip: dict[str, Any], counters: Counters, runs: int) -> dict[str, Any]:
+    """The chip with the traffic of one run as its adapter counted it, and the plan's own as ``traffic_planned``. What an adapter leaves at
+    0 it does not count."""
+    if not (counters.launches or counters.dmas or counters.copies):
+        return {**chip, "counted": False}
+    planned = chip["traffic"]
+    traffic = {name: getattr(counters, name, 0) // runs or planned[name] for name in planned}
+    bytes_moved = traffic["bytes_in"] + traffic["bytes_out"] + traffic["bytes_within"]
+    return {**chip, "traffic_bytes": bytes_moved, "traffic": traffic, "traffic_planned": planned, "counted": True}
 
 
 def show(d: dict[str, Any], nodes: bool) -> None:
@@ -52,7 +65,8 @@ def show(d: dict[str, Any], nodes: bool) -> None:
         wait = f"; waits {_us(c['bus_wait_us'])} us for the bus" if c["bus_wait_us"] else ""
         console.out(f"  off-chip memory  {console.size(t['bytes_in'])} read, {console.size(t['bytes_out'])} written{within}{wait}")
         console.out(f"  on-chip memory   {console.size(c['on_chip_peak_bytes'])} of {console.size(c['on_chip_bytes'])}")
-        console.out(f"  steps            {t['launches']} launches, {t['dmas']} by DMA, {t['copies']} transfers")
+        planned = "" if c["counted"] else ", as planned"
+        console.out(f"  steps            {t['launches']} launches, {t['dmas']} by DMA, {t['copies']} transfers{planned}")
         console.out(f"  busy             {', '.join(_busy(q) for q in c['units'])}")
     if nodes:
         _nodes(d["nodes"])

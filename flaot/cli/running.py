@@ -39,6 +39,7 @@ def run_plan(
     session = LeanSession(plan, threads, adapter)
     if trace is not None and not session.chips:
         raise UsageError("--trace shows the queues of chips; the plan runs on the host alone", where=plan, hint="--profile times its steps")
+    trace = chips.trace_file(plan, profile, trace) if session.chips else None
     feeds = load_feeds(session.inputs, inputs, files, seed, lambda: session.frozen)
     with progress.counter("run", repeat, as_json) as done:
         results, seconds, steps = session.run(feeds, repeat, profile, done)
@@ -59,7 +60,7 @@ def run_plan(
     if profile:
         document["steps"] = steps
     if session.chips:
-        chips.add(document, session, chips.trace_file(plan, profile, trace))
+        chips.add(document, session, trace)
     if as_json:
         console.document(document)
     else:

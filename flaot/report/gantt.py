@@ -26,7 +26,7 @@ def gantt(report: ChipReport, width: int = WIDTH) -> list[str]:
         "Chips as if the host and transfers took no time",
         *_drawing(report, report.usage.alone, _devices(report), width),
         "",
-        "Busy for . up to 1/4, : 1/2, = 3/4, # all of a column's time; memory: tenths of on-chip memory in use",
+        "Busy up to . 1/4, : 1/2, = 3/4, # all of a column's time; memory: tenths of on-chip memory in use",
     ]
 
 

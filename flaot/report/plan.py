@@ -106,7 +106,7 @@ def _step(index: int, s: Step) -> dict[str, Any]:
     return {
         "index": index,
         "op": s.op,
-        "kernel": "transfer" if s.opcode is Opcode.transfer else f"{s.kernel}.{s.variant}" if s.variant else s.kernel,
+        "kernel": s.opcode.name if s.opcode is not Opcode.call else f"{s.kernel}.{s.variant}" if s.variant else s.kernel,
         "device": s.device,
         "unit": s.launch.unit if s.launch else "",
         "nodes": list(s.origin),

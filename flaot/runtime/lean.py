@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flaot.ir.types import Frozen
     from flaot.runtime.adapter import Adapter
+    from flaot.runtime.counters import Counters
 
 
 class Memory:
@@ -91,6 +92,12 @@ class LeanSession:
             done(len(seconds))
         results = {p.name: Array(p.dtype, p.shape, m.bytes()) for p, m in zip(self.outputs, ports[len(self.inputs) :], strict=True)}
         return results, seconds, self._steps(times, repeat) if profile else []
+
+    def counters(self) -> list[Counters]:
+        """What every chip has done since the session was opened."""
+        from flaot.runtime.counters import read_counters
+
+        return [read_counters(self._context, device) for device in range(1, len(self.chips) + 1)]
 
     def _open(self) -> int:
         result = (ctypes.c_uint32 * 2)()
