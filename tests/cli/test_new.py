@@ -18,13 +18,16 @@ from tests.cli.conftest import ROOT
 COPIED = ("flaot", "tests", "hcd", "CMakeLists.txt", "pyproject.toml")
 
 
+UNHOOKED = ROOT / "tests" / "cli" / "unhooked"
+"""Holds a sitecustomize module that lets PYTHONPATH decide where flaot is, also where it is installed in place."""
+
 STRICT = {"CFLAGS": "-O1 -Wall -Wextra -Wconversion -Wshadow -Werror"}
 
 
 def own_tests(folder: Path, *files: str, root: Path = ROOT) -> str:
     """Runs tests that were made, in a process of their own, with flaot from ``root``; what pytest says at the end."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
-    environment = {**os.environ, **STRICT, "PYTHONPATH": str(root)}
+    environment = {**os.environ, **STRICT, "PYTHONPATH": os.pathsep.join((str(root), str(UNHOOKED)))}
     done = subprocess.run([*command, *files], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]
@@ -116,7 +119,7 @@ def test_names_a_chip_cannot_have(run, name):
 def test_a_new_op_passes_its_tests_and_lint(run, checkout):
     """The copy is built as the printed steps say, without make's environment."""
     assert run("new", "op", "HardShrinker", "--into", checkout).code == 0
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(checkout), str(UNHOOKED)))}
     environment.pop("FLAOT_LIBRARY", None)
     for words in (
         [sys.executable, "-m", "flaot.kernels.generate"],

@@ -131,7 +131,7 @@ fl_status fl_verify_transfer(fl_plan *plan, const fl_plan_step *s, const fl_tens
   plan->operand = into;
   const fl_tensor *host = into ? a : b, *chip = into ? b : a;
   if (!in_chip(plan, s->device, chip) || chip->space != FL_DEVICE || chip->window != 0) return FL_PLAN_ADDRESS;
-  if (into) return host->space != FL_DEVICE && host->space != FL_OUTPUT ? FL_OK : FL_PLAN_STEP;
+  if (into) return !fl_on_device(host) && host->space != FL_OUTPUT ? FL_OK : FL_PLAN_STEP;
   return host->space == FL_ARENA || host->space == FL_OUTPUT ? FL_OK : FL_PLAN_STEP;
 }
 
