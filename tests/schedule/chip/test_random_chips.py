@@ -57,12 +57,12 @@ def check(seed: int, size: int) -> None:
             assert small.tobytes() == large.tobytes(), port.name
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_small_graphs(seed: int) -> None:
     check(seed, 4 + seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2000, 2200))
+@pytest.mark.parametrize("seed", range(2000, 2016))
 def test_larger_graphs(seed: int) -> None:
     check(seed, 25)
