@@ -43,6 +43,7 @@ from flaot.schedule.chip.compose import PLAIN, ChipOptions, Composed
 from flaot.schedule.chip.estimate import Estimate
 from flaot.schedule.evaluate import evaluate
 from flaot.targets.cpu import device_record
+from flaot.targets.devices import speed_of
 
 STAGES = ("read", "canonicalize", "recognise", "legalize", "place", "fuse", "chain", "layouts")
 """Stages whose graph can be dumped."""
@@ -170,7 +171,8 @@ def compile_graph(
                 mapper.layouts(graph, choose_all(graph, mapper.devices()))
         _passed(stage, graph, options)
     devices = mapper.devices()
-    asked = replace(options.chips, depth_first=options.fusion_level >= AGGRESSIVE, memory_effort=options.memory_effort)
+    depth_first = options.fusion_level >= AGGRESSIVE
+    asked = replace(options.chips, depth_first=depth_first, memory_effort=options.memory_effort, host=speed_of(board))
     program, composed = schedule(graph, devices, mapper.chips(), asked)
     mapper.record.paths = composed.paths
     mapper.complete(graph, program)

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from flaot.plan.program import Machine, Opcode, Space, Step, Transfers, View
 
-PS_PER_SECOND = 10**12
-
 
 def of_cycles(machine: Machine, cycles: int) -> int:
     """Picoseconds of so many cycles."""

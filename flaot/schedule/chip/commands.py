@@ -10,9 +10,7 @@ from flaot.plan.fields import HOST_QUEUE
 from flaot.plan.program import Buffer, Chip, Command, Machine, Opcode, Space, Step
 from flaot.plan.turns import waits_in_turn
 from flaot.schedule.chip.pieces import operands
-
-LOAD = "Load"
-"""Operator of a step that brings a piece in."""
+from flaot.schedule.chip.sequence import LOAD
 
 Queue = tuple[int, int]
 Memory = tuple[Space, int]

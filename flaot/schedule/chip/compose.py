@@ -15,25 +15,24 @@ from flaot.schedule.chip.pieces import in_copy, operands
 from flaot.schedule.chip.prefetch import Placed, place
 from flaot.schedule.chip.residency import Residency, Settler
 from flaot.schedule.chip.sequence import Item, Sequencer, Tape
+from flaot.targets.devices import HostSpeed
 
 LIMITS = (1.0, 0.94, 0.88, 0.8, 0.7, 0.6, 0.45, 0.3)
 """Parts of on-chip memory that residents and tiles may fill, tried until everything finds a place."""
-
-HOST_PS_PER_FLOP, HOST_PS_PER_BYTE = 1000, 250
-"""Assumed speed of the host's kernels: one operation and four bytes a nanosecond."""
 
 
 @dataclass(frozen=True)
 class ChipOptions:
     """``pool`` limits on-chip memory (bytes), ``depth`` the commands a queue holds; without ``asynchronous`` nothing overlaps.
     ``depth_first`` allows chains of steps to be run in stripes; ``memory_effort`` is that of
-    :func:`flaot.schedule.assign.assign_memory`."""
+    :func:`flaot.schedule.assign.assign_memory`, ``host`` what the host's own steps are taken to cost."""
 
     pool: int | None = None
     depth: int | None = None
     asynchronous: bool = True
     depth_first: bool = False
     memory_effort: int | None = None
+    host: HostSpeed = HostSpeed()
 
 
 PLAIN = ChipOptions()
@@ -120,7 +119,7 @@ def _finish(program: Program, tape: Tape, slots: list[int], options: ChipOptions
     order = _merged(tape, slots)
     position = {id(item): i for i, item in enumerate(order)}
     _rename(program, tape, position)
-    works = [i.work if i.step.device else _host_work(i) for i in order]
+    works = [i.work if i.step.device else _host_work(i, options.host) for i in order]
     program.steps = [i.step for i in order]
     assign_memory(program, options.memory_effort)
     program.steps = assign_commands(program.steps, works, program.chips, options.asynchronous)
@@ -136,9 +135,9 @@ def _merged(tape: Tape, slots: list[int]) -> list[Item]:
     return order
 
 
-def _host_work(item: Item) -> int:
-    views = operands(item.step)
-    return item.step.work * HOST_PS_PER_FLOP + sum(v.elements * v.dtype.size for v in views) * HOST_PS_PER_BYTE
+def _host_work(item: Item, host: HostSpeed) -> int:
+    moved = sum(v.elements * v.dtype.size for v in operands(item.step))
+    return round(1000 * (item.step.work / host.flops + moved / host.bytes))
 
 
 def _rename(program: Program, tape: Tape, position: dict[int, int]) -> None:

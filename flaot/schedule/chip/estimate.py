@@ -17,7 +17,7 @@ from flaot.plan.usage import PS_PER_US, QueueUse, Usage, usage
 @dataclass(frozen=True)
 class Estimate:
     """One chip: cycles and microseconds it works, the bound by its peak rates, bytes over off-chip memory, on-chip bytes used and least
-    possible. ``total_us`` is the whole plan, host and transfers included, ``energy_uj`` what the chip takes where its descriptor says."""
+    possible, ``units`` the use of every queue. ``total_us`` is the whole plan, host and transfers included."""
 
     chip: str
     cycles: int

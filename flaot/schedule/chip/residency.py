@@ -11,6 +11,7 @@ from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.stripes import LONGEST, Striper, Stripes
 from flaot.schedule.chip.tiles import Setting, Tiling, best, candidates, smallest
 from flaot.schedule.chip.traffic import Use, only_moves, uses_of
+from flaot.schedule.memory import align_up
 
 AHEAD = 8
 """A part of on-chip memory, one in so many, is left to bring in what comes next."""
@@ -33,7 +34,6 @@ class Residency:
     residents: dict[int, Use] = field(default_factory=dict)
     choices: dict[int, Choice] = field(default_factory=dict)
     stripes: dict[int, Stripes] = field(default_factory=dict)
-    uses: dict[int, Use] = field(default_factory=dict)
 
 
 class Settler:
@@ -65,7 +65,7 @@ class Settler:
         choices = {i: self._choose(i, self.limit - live[i]) for i in self.calls}
         stripes = self._stripes(choices, live) if depth_first else {}
         inside = {i for s in stripes.values() for i in s.steps}
-        return Residency(self.residents, {i: c for i, c in choices.items() if i not in inside}, stripes, self.uses)
+        return Residency(self.residents, {i: c for i, c in choices.items() if i not in inside}, stripes)
 
     def _too_large(self) -> DoesNotFitError:
         """About all steps that have no room even when nothing stays on chip."""
@@ -114,15 +114,12 @@ class Settler:
         """Bytes of residents at every step."""
         live = [0] * (len(self.program.steps) + 1)
         for use in self.residents.values():
-            nbytes = self._aligned(use.buffer.nbytes)
+            nbytes = align_up(max(use.buffer.nbytes, 1), self.alignment)
             live[use.first] += nbytes
             live[use.last + 1] -= nbytes
         for i in range(1, len(live)):
             live[i] += live[i - 1]
         return live
-
-    def _aligned(self, nbytes: int) -> int:
-        return -(-max(nbytes, 1) // self.alignment) * self.alignment
 
     def _setting(self, index: int) -> Setting:
         step = self.program.steps[index]

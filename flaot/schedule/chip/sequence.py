@@ -14,6 +14,9 @@ from flaot.schedule.chip.residency import Residency
 from flaot.schedule.chip.stripes import Stripes
 from flaot.schedule.chip.tiles import work_of
 
+LOAD, STORE = "Load", "Store"
+"""Operators of the steps that bring pieces in and take them out."""
+
 SMALL = 64
 """A constant of at most one in so many parts of on-chip memory stays for its next use."""
 
@@ -23,10 +26,9 @@ NEAR = 48
 
 @dataclass
 class Item:
-    """A step of the final program; ``source`` is the step of the original one. ``work``: operations of a call."""
+    """A step of the final program. ``work``: operations of a call."""
 
     step: Step
-    source: int
     work: int = 0
 
 
@@ -201,13 +203,13 @@ class Sequencer:
     # -- items ---------------------------------------------------------------------------------------------------------
 
     def _add(self, step: Step, work: int = 0) -> None:
-        self.made.items.append(Item(step, self.index, work))
+        self.made.items.append(Item(step, work))
 
     def _load(self, outside: View, inside: View, step: Step) -> None:
         if outside.elements == 0:
             return
         earliest = self.stored.get(id(outside.buffer), self._sent(outside.buffer))
-        self.made.loads.append(Load(Item(_dma(outside, inside, step, "Load"), self.index), len(self.made.items), earliest))
+        self.made.loads.append(Load(Item(_dma(outside, inside, step, LOAD)), len(self.made.items), earliest))
 
     def _sent(self, buffer: Buffer) -> int:
         """The first item after the transfer that fills a buffer."""
@@ -220,7 +222,7 @@ class Sequencer:
     def _store(self, inside: View, outside: View, step: Step) -> None:
         if outside.elements == 0:
             return
-        self._add(_dma(inside, outside, step, "Store"))
+        self._add(_dma(inside, outside, step, STORE))
         self.stored[id(outside.buffer)] = len(self.made.items)
 
 

@@ -16,6 +16,7 @@ from flaot.plan.program import Machine, Program, Space, Step
 from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes
 from flaot.schedule.chip.tiles import COUNTS, call_time, work_of
 from flaot.schedule.chip.traffic import Use
+from flaot.schedule.memory import align_up
 
 LONGEST = 12
 """Most steps of a chain."""
@@ -94,7 +95,7 @@ class Striper:
             call, working = part_of(step, KERNELS[step.kernel], (part,)), 0
             computing += count * call_time(self.machine, step, call, work_of(step.work, (part,)))
             for i, view in enumerate(operands(call)):
-                nbytes = -(-piece_bytes(view) // self.alignment) * self.alignment
+                nbytes = align_up(piece_bytes(view), self.alignment)
                 if id(view.buffer) in inner:
                     working += nbytes
                 elif id(view.buffer) not in self.residents and key_of(view) not in seen:

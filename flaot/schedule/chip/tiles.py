@@ -17,6 +17,7 @@ from flaot.kernels.tiling import Cut, Part, part_of
 from flaot.plan import durations
 from flaot.plan.program import Machine, Space, Step
 from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes
+from flaot.schedule.memory import align_up
 
 MOST_PARTS = 256
 """Most calls a step is cut into along two axes."""
@@ -111,7 +112,7 @@ def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], 
     sizes: dict[Key, tuple[int, int]] = {}
     for i in setting.outside:
         view = views[i] if i in whole else operands(call)[i]
-        sizes[key_of(view)] = max(sizes.get(key_of(view), (0, 0)), (i, _aligned(piece_bytes(view), setting)))
+        sizes[key_of(view)] = max(sizes.get(key_of(view), (0, 0)), (i, align_up(piece_bytes(view), setting.alignment)))
     moving, memory, first, last, reused = 0, 0, 0, 0, False
     for i, nbytes in sizes.values():
         constant, written = views[i].buffer.space is Space.constant, i >= count
@@ -138,10 +139,6 @@ def _loads(operand: int, axes: tuple[list[Part], ...]) -> tuple[int, int]:
         pieces *= len(parts) if cut else 1
         moved *= len(parts) if cut or moved > 1 else 1
     return moved, pieces
-
-
-def _aligned(nbytes: int, setting: Setting) -> int:
-    return -(-nbytes // setting.alignment) * setting.alignment
 
 
 def work_of(total: int, parts: Sequence[Part]) -> int:
