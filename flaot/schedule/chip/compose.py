@@ -9,7 +9,7 @@ from flaot.mapping.decisions import Pathed
 from flaot.plan.program import Named, Program
 from flaot.schedule.assign import assign_memory
 from flaot.schedule.chip.commands import assign_commands
-from flaot.schedule.chip.estimate import Estimate, estimates
+from flaot.schedule.chip.estimate import Estimate, estimates, operations
 from flaot.schedule.chip.notes import notes
 from flaot.schedule.chip.pieces import in_copy, operands
 from flaot.schedule.chip.prefetch import Placed, place
@@ -81,8 +81,9 @@ def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Compo
         if made is not None:
             composed, tape, slots = made
             composed.paths = notes(program.steps, program, composed.residencies)
+            work = operations(program.steps)
             _finish(program, tape, slots, options)
-            composed.estimates = estimates(program, {d: p.lower_bound for d, p in composed.placed.items()})
+            composed.estimates = estimates(program, {d: p.lower_bound for d, p in composed.placed.items()}, work)
             return composed
     if tight is not None:
         raise tight

@@ -7,10 +7,12 @@ and without transfers to and from it.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from flaot.plan import durations
-from flaot.plan.program import Opcode, Program, Space
+from flaot.plan.program import Opcode, Program, Space, Step
 from flaot.plan.usage import PS_PER_US, QueueUse, Usage, usage
 
 
@@ -45,38 +47,49 @@ class Estimate:
         ]
 
 
-def estimates(program: Program, lower_bounds: dict[int, int]) -> list[Estimate]:
+Operations = Mapping[tuple[int, str], int]
+"""Of all steps of a program, by device and unit, counted before any is cut: parts that compute something twice do not raise the bound."""
+
+
+def operations(steps: Sequence[Step]) -> Operations:
+    """Of whole-tensor steps."""
+    total: Counter[tuple[int, str]] = Counter()
+    for step in steps:
+        if step.launch is not None:
+            total[step.device, step.launch.unit] += step.work
+    return total
+
+
+def estimates(program: Program, lower_bounds: Mapping[int, int], work: Operations) -> list[Estimate]:
     """One per chip. ``lower_bounds`` are the bytes alive in on-chip memory at once at most, by device."""
     used = usage(program.chips, program.steps)
-    return [_estimate(program, device, used, lower_bounds.get(device, 0)) for device in range(1, len(program.chips) + 1)]
+    return [_estimate(program, device, used, lower_bounds.get(device, 0), work) for device in range(1, len(program.chips) + 1)]
 
 
-def _estimate(program: Program, device: int, used: Usage, lower_bound: int) -> Estimate:
+def _estimate(program: Program, device: int, used: Usage, lower_bound: int, work: Operations) -> Estimate:
     chip, use = program.chips[device - 1], used.chips[device - 1]
-    machine, bound = chip.machine, roofline(program, device)
+    machine, bound = chip.machine, roofline(program, device, work)
     return Estimate(
         chip.name, use.cycles, use.taken / PS_PER_US, bound / PS_PER_US, use.taken / bound if bound else 1.0, use.traffic.off_chip_bytes,
         machine.on_chip_peak, lower_bound, machine.on_chip, used.whole.end / PS_PER_US, use.queues,
     )
 
 
-def roofline(program: Program, device: int) -> int:
+def roofline(program: Program, device: int, work: Operations) -> int:
     """Picoseconds below which no schedule can come."""
     machine = program.chips[device - 1].machine
-    computing, once = 0, 0
+    computing = sum(durations.of_amount(machine, work.get((device, u.name), 0), u.rate) for u in machine.units)
+    once = 0
     moved: dict[int, int] = {}
     for step in program.steps:
         if step.device != device:
             continue
-        assert step.command is not None
         if step.opcode is Opcode.transfer:
             once += durations.touched(step.inputs[0])
-        if step.opcode is Opcode.call and step.command.queue >= machine.channels and step.launch is not None:
-            unit = next(u for u in machine.units if u.name == step.launch.unit)
-            computing += durations.of_amount(machine, step.command.work, unit.rate)
+            continue
         for view in (*step.inputs, *step.outputs):
             if view.buffer.space is Space.constant:
                 moved[id(view.buffer)] = view.buffer.nbytes
-            elif view.buffer.space is Space.device and view.buffer.nbytes > machine.on_chip and step.opcode is not Opcode.transfer:
+            elif view.buffer.space is Space.device and view.buffer.nbytes > machine.on_chip:
                 moved.setdefault(id(view.buffer), 2 * view.buffer.nbytes)
     return max(computing, durations.dma_time(machine, once + sum(moved.values())))
