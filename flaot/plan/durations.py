@@ -49,7 +49,7 @@ def write_time(machine: Machine, nbytes: int) -> int:
 
 def moves(views: Sequence[View], dimensions: int) -> int:
     """DMA transfers that a move between strided views of the same dims takes when one has so many strided axes."""
-    axes = [i for i, d in enumerate(views[0].dims) if d != 1]
+    axes = sorted((i for i, d in enumerate(views[0].dims) if d != 1), key=lambda i: [-abs(v.strides[i]) for v in views])
     merged: list[list[int]] = []
     for i in axes:
         d, strides = views[0].dims[i], [v.strides[i] for v in views]

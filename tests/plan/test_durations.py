@@ -77,6 +77,19 @@ def test_what_has_more_axes_than_a_transfer_takes_several_setups(machine: Machin
     assert durations.off_chip_bytes(step) == 32 * columns * 2
 
 
+@pytest.mark.parametrize(
+    ("axis", "length", "dimensions", "transfers"),
+    [(1, 8, 1, 1), (1, 4, 1, 24), (1, 4, 2, 1), (2, 3, 1, 1), (3, 2, 1, 6), (3, 2, 2, 1)],
+    ids=str,
+)
+def test_axes_count_in_the_order_they_are_stored_in(axis: int, length: int, dimensions: int, transfers: int) -> None:
+    image = on_chip(0, TensorType(F16, (1, 8, 6, 4)))
+    stored = View(image.buffer, F16, image.dims, (192, 1, 32, 8)).slice(axis, 0, length)
+    strides = {1: (24 * length, 1, 4 * length, length), 2: (32 * length, 1, 32, 8), 3: (48 * length, 1, 8 * length, 8)}[axis]
+    copy = View(image.buffer, F16, stored.dims, strides)
+    assert durations.moves((stored, copy), dimensions) == transfers
+
+
 def test_elements_that_repeat_move_once() -> None:
     row = weights(np.ones((1, 16), np.float16))
     assert durations.touched(row.broadcast((32, 16))) == row.dtype.size * 16
