@@ -1,7 +1,7 @@
 """What a plan takes on its chips, beside the roofline of the same descriptor.
 
 The roofline of a chip is the larger of the operations of every unit at its peak, summed up, and of moving once over off-chip memory what
-enters and leaves the chip, its constants, and twice whatever is too large to stay on chip. The estimate is the timeline without the host
+enters and leaves the chip, its constants, and twice whatever else is too large to stay on chip. The estimate is the timeline without the host
 and without transfers to and from it.
 """
 
@@ -79,17 +79,14 @@ def roofline(program: Program, device: int, work: Operations) -> int:
     """Picoseconds below which no schedule can come."""
     machine = program.chips[device - 1].machine
     computing = sum(durations.of_amount(machine, work.get((device, u.name), 0), u.rate) for u in machine.units)
-    once = 0
+    steps = [s for s in program.steps if s.device == device]
     moved: dict[int, int] = {}
-    for step in program.steps:
-        if step.device != device:
-            continue
-        if step.opcode is Opcode.transfer:
-            once += durations.touched(step.inputs[0])
-            continue
-        for view in (*step.inputs, *step.outputs):
-            if view.buffer.space is Space.constant:
-                moved[id(view.buffer)] = view.buffer.nbytes
-            elif view.buffer.space is Space.device and view.buffer.nbytes > machine.on_chip:
-                moved.setdefault(id(view.buffer), 2 * view.buffer.nbytes)
-    return max(computing, durations.dma_time(machine, once + sum(moved.values())))
+    for step in (s for s in steps if s.opcode is Opcode.transfer):
+        for view in (v for v in (*step.inputs, *step.outputs) if v.buffer.space is Space.device):
+            moved[id(view.buffer)] = moved.get(id(view.buffer), 0) + durations.touched(view)
+    for view in (v for s in steps for v in (*s.inputs, *s.outputs)):
+        if view.buffer.space is Space.constant:
+            moved[id(view.buffer)] = view.buffer.nbytes
+        elif view.buffer.space is Space.device and view.buffer.nbytes > machine.on_chip:
+            moved.setdefault(id(view.buffer), 2 * view.buffer.nbytes)
+    return max(computing, durations.dma_time(machine, sum(moved.values())))

@@ -3,15 +3,19 @@ for everything on chip."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from flaot.plan.program import Buffer, Space
+from flaot.plan.program import Buffer, Opcode, Space
 from flaot.schedule.chip.pieces import operands
-from flaot.schedule.chip.sequence import Tape
+from flaot.schedule.chip.sequence import STORE, Tape
 from flaot.schedule.memory import Block, align_up, lower_bound, plan
 
 SHARES = (1.0, 0.8, 0.5, 0.0)
 """Parts of the room beside what steps work on that are filled ahead of time; the first with which everything finds a place."""
+
+
+BEHIND = (1.0, 0.9, 0.8, 0.0)
+"""Parts of on-chip memory that results may fill while they are taken out; the first with which everything finds a place."""
 
 
 @dataclass
@@ -34,8 +38,17 @@ class Placed:
 
 def place(tape: Tape, device: int, limit: int, alignment: int) -> Placed | None:
     """Sets the offset of every on-chip buffer of a device; None when ``limit`` bytes do not hold them. What steps work on is packed first;
-    loads then come one by one, as early as there is a hole for them."""
+    loads then come one by one, as early as there is a hole for them. Results keep their place while the next call runs, where there is
+    room, so that taking them out does not hold it up."""
     spans = _spans(tape, device)
+    for share in BEHIND:
+        placed = _place(tape, device, _written_behind(tape, device, spans, int(limit * share), alignment), limit, alignment)
+        if placed is not None:
+            return placed
+    return None
+
+
+def _place(tape: Tape, device: int, spans: dict[int, Span], limit: int, alignment: int) -> Placed | None:
     loaded = {id(load.item.step.outputs[0].buffer) for load in tape.loads if load.item.step.device == device}
     fixed = [s for key, s in spans.items() if key not in loaded]
     offsets, size = plan([Block(align_up(s.buffer.nbytes, alignment), s.first, s.last) for s in fixed])
@@ -50,6 +63,26 @@ def place(tape: Tape, device: int, limit: int, alignment: int) -> Placed | None:
             blocks = [Block(align_up(s.buffer.nbytes, alignment), s.first, s.last) for s in holes.spans]
             return Placed(slots, holes.peak, lower_bound(blocks))
     return None
+
+
+def _written_behind(tape: Tape, device: int, spans: dict[int, Span], limit: int, alignment: int) -> dict[int, Span]:
+    """The spans, those that end with a store prolonged to the next call where ``limit`` leaves room for that."""
+    room, found, following = _room(tape, spans, limit, alignment, 1.0), dict(spans), len(tape.items)
+    for i in range(len(tape.items) - 1, -1, -1):
+        step = tape.items[i].step
+        if step.device != device:
+            continue
+        if step.opcode is Opcode.call:
+            following = i
+        key = id(step.inputs[0].buffer)
+        if step.op != STORE or spans[key].last != i or following == len(tape.items):
+            continue
+        nbytes = align_up(spans[key].buffer.nbytes, alignment)
+        if min(room[i + 1 : following + 1]) >= nbytes:
+            found[key] = replace(spans[key], last=following)
+            for j in range(i + 1, following + 1):
+                room[j] -= nbytes
+    return found
 
 
 class _Holes:
