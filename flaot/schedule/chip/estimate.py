@@ -1,8 +1,8 @@
 """What a plan takes on its chips, beside the roofline of the same descriptor.
 
 The roofline of a chip is the larger of the operations of every unit at its peak, summed up, and of moving once over off-chip memory what
-enters and leaves the chip, its constants, and twice whatever else is too large to stay on chip. The estimate is the timeline without the host
-and without transfers to and from it.
+enters and leaves the chip, its constants, and twice whatever else is too large to stay on chip. The estimate is the timeline without the
+host and without transfers to and from it.
 """
 
 from __future__ import annotations
