@@ -101,24 +101,29 @@ def compile_model(model: Any, chip: Given | Sequence[Hcd | str | Path] = "host",
     """Compiles a model (path, bytes or ModelProto) for a chip, or for up to three and, if it is described, the CPU beside them. Raises
     FlaotError subclasses only."""
     options = options if options is not None else Options()
-    return _fitting(lambda: _read(model, options), chip, options, "read")
+    return compile_made(lambda: _read(model, options), chip, options, "read")
 
 
 def compile_dump(dump: str, chip: Given | Sequence[Hcd | str | Path], options: Options | None = None, after: str = "read") -> Compiled:
     """Runs the stages that follow ``after`` on a file that ``--dump`` made of that stage."""
-    return _fitting(lambda: load_graph(dump), chip, options if options is not None else Options(), after)
+    return compile_made(lambda: load_graph(dump), chip, options if options is not None else Options(), after)
 
 
-def _fitting(make: Callable[[], Graph], chip: Given | Sequence[Hcd | str | Path], options: Options, after: str) -> Compiled:
-    """Compiles what ``make`` makes, and again without the nodes that do not fit in the memory on a chip: the host runs them, or they are
-    refused, as the policy says."""
+def compile_made(
+    make: Callable[[], Graph], chip: Given | Sequence[Hcd | str | Path], options: Options | None = None, after: str = "read"
+) -> Compiled:
+    """Runs the stages that follow ``after`` on the graph that ``make`` makes, and again on another one without the nodes that do not fit in
+    the memory on a chip: the host runs them, or they are refused, as the policy says. Once places are given, they are refused."""
     too_large: dict[str, dict[str, str]] = {}
     while True:
         try:
             return compile_graph(make(), chip, options, after, too_large)
         except DoesNotFitError as e:
+            if STAGES.index(after) >= STAGES.index("place"):
+                e.hint = f"compile from a stage before place, which can send it to the host: the dump after {after} has its place"
+                raise
             found = {node: held for node, held in e.needs.items() if node not in too_large.get(held[0], {})}
-            if not found or STAGES.index(after) >= STAGES.index("legalize"):
+            if not found:
                 raise
             for node, (name, sentence) in found.items():
                 too_large.setdefault(name, {})[node] = sentence

@@ -5,7 +5,7 @@ host its operations over the host's peak and its bytes over its bandwidth, one a
 figures stand in; they matter only for where cheap nodes between host nodes go.
 
 A tensor passes between host and chip in ``setup + bytes * sharers / rate``: ``host.link_setup_cycles`` and ``host.link_gb_per_s`` of the
-chip, and how many chips of the plan that may run some of the model name the same ``host.bus``, as each of them gets its part of it. The
+chip, and how many chips of the plan that run some of the model name the same ``host.bus``, as each of them gets its part of it. The
 setup of asynchronous transfers is hidden behind what the host does meanwhile; zero-copy ones cost nothing.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from flaot.hcd import Board, Hcd
@@ -119,6 +120,18 @@ class CostModel:
     def used_by(self, options: Mapping[int, Sequence[Option]]) -> CostModel:
         """The same for a model whose nodes have these options."""
         return replace(self, users=frozenset(o.place.device for held in options.values() for o in held))
+
+    def uses(self, device: str) -> bool:
+        """Whether the model may run on it: the host, and chips that are not left out."""
+        return self.users is None or device == HOST.device or device in self.users
+
+    def fewer(self) -> list[CostModel]:
+        """The same for fewer chips, where several share a bus: for every set of them, larger ones first."""
+        if all(c.sharers == 1 for c in self.chips.values()):
+            return []
+        names = [n for n in self.chips if self.uses(n)]
+        sets = [s for size in range(len(names) - 1, 0, -1) for s in combinations(names, size)]
+        return [replace(self, users=frozenset(s)) for s in sets]
 
     def node(self, node: Node, place: Place, emulated: bool = False) -> float:
         """Nanoseconds the node takes at a place."""

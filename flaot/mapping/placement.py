@@ -62,10 +62,17 @@ def outside(value: Value) -> Form:
 
 
 def place(graph: Graph, options: Mapping[int, Sequence[Option]], model: CostModel) -> Placed:
-    """Places every node and inserts conversions. ``options`` lists at least one option for every node id, the preferred one first."""
+    """Places every node and inserts conversions. ``options`` lists at least one option for every node id, the preferred one first.
+
+    Where chips share a bus, every set of them is tried with the bus priced for that set alone, and the cheapest placement taken.
+    """
     nodes = graph.nodes()
     problem, costs = labelling(graph, options, model)
     solution = solve(problem)
+    for fewer in model.fewer():
+        other = solve(labelling(graph, options, fewer)[0])
+        if other.energy < solution.energy:
+            model, solution = fewer, other
     for node in nodes:
         node.place = options[node.id][solution.labels[node.id]].place
     return Placed(costs, solution, _Conversions(graph, model).run(nodes))
@@ -74,12 +81,13 @@ def place(graph: Graph, options: Mapping[int, Sequence[Option]], model: CostMode
 def labelling(
     graph: Graph, options: Mapping[int, Sequence[Option]], model: CostModel
 ) -> tuple[Problem, dict[int, list[tuple[Option, float]]]]:
-    """The problem whose labels are indices into the options of every node, and the options' own costs.
+    """The problem whose labels are indices into the options of every node, and the options' own costs. Places on chips that the model
+    leaves out are not allowed.
 
     A value with several readers that may differ has a label of its own, a set of forms it exists in, under the negative of its id - 1.
     """
     costs = {n.id: [(o, model.node(n, o.place, o.emulated) + o.penalty) for o in options[n.id]] for n in graph.nodes()}
-    problem = Problem({n: [c for _, c in given] for n, given in costs.items()}, [])
+    problem = Problem({n: [c if model.uses(o.place.device) else INFINITE for o, c in given] for n, given in costs.items()}, [])
     for node in graph.nodes():
         for value in node.outputs:
             readers = list(dict.fromkeys(n.id for n, _ in graph.consumers(value)))

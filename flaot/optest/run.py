@@ -12,6 +12,7 @@ import numpy as np
 
 from flaot.errors import DependencyError, FlaotError, InternalError, printable
 from flaot.hcd import Hcd
+from flaot.ir.graph import Graph
 from flaot.ir.types import DType
 from flaot.mapping.orders import ChipLayouts
 from flaot.mapping.policy import policy_of
@@ -19,7 +20,7 @@ from flaot.mapping.record import Record
 from flaot.optest.case import Case, Expected
 from flaot.optest.model import model_of, to_bytes
 from flaot.optest.verdict import BUG, ELSEWHERE, OUTSIDE, PASS, REFUSED, TRAPPED, UNKNOWN, WRONG, Verdict
-from flaot.pipeline import Compiled, Options, compile_graph, read_model
+from flaot.pipeline import Compiled, Options, compile_made, read_model
 from flaot.runtime.npy import Array, to_npz
 from flaot.runtime.session import Session
 from flaot.verify.check import judge
@@ -131,10 +132,14 @@ def _compiled(case: Case, model: bytes, feeds: dict[str, np.ndarray], hcd: Hcd) 
     fed = {"x0": case.layout} if _order(case, hcd) else {}
     policy = policy_of(hcd, fallback="allow", prefer=hcd.name if hcd.full.chip.device_type != "cpu" else "")
     options = Options(policy=policy, input_layouts=fed)
-    graph = read_model(model, options)
-    if case.stored:
-        graph.model_dtype = DType[case.stored] if DType[case.stored] in HALVES else None
-    return compile_graph(graph, hcd, options)
+
+    def read() -> Graph:
+        graph = read_model(model, options)
+        if case.stored:
+            graph.model_dtype = DType[case.stored] if DType[case.stored] in HALVES else None
+        return graph
+
+    return compile_made(read, hcd, options)
 
 
 def _order(case: Case, hcd: Hcd) -> tuple[int, ...]:

@@ -100,6 +100,29 @@ def test_a_chip_that_runs_nothing_of_the_model_leaves_the_bus_to_the_other() -> 
     assert CostModel(board, frozenset(("ONE", "host"))).transfer(tensor, "ONE") == 2000 / 2
 
 
+@pytest.mark.parametrize(("host", "device"), [("bus: pci", "ONE"), ("bus: pci, link_gb_per_s: 0.05", "host")])
+def test_a_chip_whose_bus_the_other_does_not_use_in_the_end_has_all_of_it(host: str, device: str) -> None:
+    """Both chips can run the Softmaxes. Priced for two, 0.1 GB/s leaves them on the host; but then one chip alone has all of the bus."""
+    rate = "link_gb_per_s: 0.1, "
+    chips = [small(name, "Relu", "Softmax", host=host if "link" in host else rate + host) for name in ("ONE", "TWO")]
+    assert either(MANY, *chips) == {device}
+
+
+def either(n: int, *chips: Hcd) -> set[str]:
+    """The devices of three Softmaxes that may run on every chip, between two nodes of the host."""
+    graph = Graph()
+    first = graph.add_node(Relu(), [graph.add_input("x", TensorType(DType.float32, (1, n)))])
+    middle = [first]
+    for _ in range(3):
+        middle.append(graph.add_node(Softmax(1), [middle[-1].outputs[0]]))
+    last = graph.add_node(Relu(), [middle[-1].outputs[0]])
+    graph.set_output("y", last.outputs[0])
+    free = [*(Option(Place(c.name, "vector", DType.float16)) for c in chips), Option(HOST)]
+    options = {node.id: free for node in middle[1:]} | {first.id: [Option(HOST)], last.id: [Option(HOST)]}
+    place(graph, options, CostModel(Board(chips)).used_by(options))
+    return {node.place.device for node in middle[1:]}
+
+
 def test_the_plan_s_machines_know_bus_and_transfers() -> None:
     def numbers(*buses: str) -> tuple[int, ...]:
         return Board(tuple(small(f"C{i}", "Relu", host=f"bus: {b}" if b else "") for i, b in enumerate(buses))).buses

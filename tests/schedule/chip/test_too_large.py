@@ -11,8 +11,9 @@ import pytest
 
 from flaot.errors import UnsupportedError
 from flaot.hcd import Hcd, load
+from flaot.ir.text import save_graph
 from flaot.mapping.policy import policy_of
-from flaot.pipeline import Compiled, Options, compile_model
+from flaot.pipeline import STAGES, Compiled, Options, compile_dump, compile_model
 from flaot.runtime.session import Session
 
 NPU = """
@@ -69,3 +70,25 @@ def test_it_is_refused_where_the_host_must_not(npu: Hcd) -> None:
     with pytest.raises(UnsupportedError, match=r"node 'long'.*bytes on chip at once.*Tiny has 16384 \(tiny.hcd:5\).*fallback") as refused:
         compiled(npu, "error")
     assert refused.value.exit_code == 5
+
+
+@pytest.fixture(scope="module")
+def dumps(npu: Hcd, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Files of the graph after every stage, by stage; on a chip with more memory, so that both products have a place on it."""
+    folder, wide = tmp_path_factory.mktemp("dumps"), load(NPU.replace("size_kb: 16", "size_kb: 1024").encode(), "tiny.hcd")
+    files = {stage: str(folder / f"{stage}.txt") for stage in STAGES}
+    compile_model(model(), wide, Options(observe=lambda stage, graph: save_graph(graph, files[stage])))
+    return files
+
+
+@pytest.mark.parametrize("stage", ["read", "recognise", "legalize"])
+def test_a_dump_before_places_are_given_falls_back_too(npu: Hcd, dumps: dict[str, str], stage: str) -> None:
+    done = compile_dump(dumps[stage], npu, Options(), stage)
+    assert {d.node[0]: d.device for d in done.record.decisions}["long"] == "host"
+    assert done.plan == compile_dump(dumps["read"], npu, Options()).plan
+
+
+@pytest.mark.parametrize("stage", ["place", "layouts"])
+def test_a_dump_with_places_is_refused_with_the_stage_to_go_back_to(npu: Hcd, dumps: dict[str, str], stage: str) -> None:
+    with pytest.raises(UnsupportedError, match=rf"node 'long'.*Tiny has 16384; compile from a stage before place.*after {stage} has its"):
+        compile_dump(dumps[stage], npu, Options(), stage)
