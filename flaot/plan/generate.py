@@ -52,7 +52,9 @@ def c_header() -> str:
     out += [f"  {name} = {hex(value) if value > 4096 else value},\n" for name, value in constants.items()]
     out += [f"  FL_OPCODE_{o.name.upper()} = {o.value},\n" for o in Opcode]
     out += [f"  FL_TRANSFER_{t.name.upper()} = {t.value},\n" for t in Transfers]
-    out.append("};\n\n#define FL_HOST_QUEUE " + f"{fields.HOST_QUEUE:#x}u\n\nenum {{\n")
+    out.append(f"}};\n\n#define FL_HOST_QUEUE {fields.HOST_QUEUE:#x}u\n")
+    out += [f"#define FL_MAX_{n} ((uint64_t){value:#x})\n" for n, value in (("RATE", fields.MAX_RATE), ("WORK", fields.MAX_WORK))]
+    out.append("\nenum {\n")
     out += [f"  FL_SECTION_{s.name.upper()} = {s.value},\n" for s in SECTIONS]
     out.append("};\n")
     out += [c_struct(r) for r in RECORDS if r is not TENSOR]

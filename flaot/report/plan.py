@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flaot.errors import UsageError, printable
 from flaot.files import read_file
 from flaot.plan.chips import check_addresses
+from flaot.plan.commands import check_commands
 from flaot.plan.fields import ISA_BITS, Section
 from flaot.plan.program import Opcode, Space, Step, View
 from flaot.plan.read import Plan, read_plan
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def open_plan(path: str) -> Plan:
-    """Reads a plan file. Raises FileSystemError or PlanError, which names a step on a chip whose operands lie at wrong addresses."""
+    """Reads a plan file. Raises FileSystemError or PlanError, which names a step on a chip with an operand at a wrong address, on a queue
+    that is not its own or waiting for a later one."""
     plan = read_plan(read_file(path, "a plan (.flp)"), where=printable(path, 200))
+    check_commands(plan)
     check_addresses(plan)
     return plan
 

@@ -11,44 +11,16 @@ import pytest
 from flaot.errors import PlanError
 from flaot.ir.types import TensorType
 from flaot.plan import fields
-from flaot.plan.fields import HEADER, SECTION, Record, Section
+from flaot.plan.fields import HEADER, SECTION, Section
 from flaot.plan.program import Opcode, Program, Step, View
 from flaot.plan.read import read_plan
-from flaot.runtime.capi import NativePlan, aligned
 from flaot.runtime.session import Session
 from tests.plan.devices import F16, NPU, conv_on_chip, on_chip, transfer, weights
 from tests.plan.programs import arena, plan_of, seal
+from tests.runtime.damage import changed, opened, tensor_of
 
 SECTIONS, STEPS, KERNEL, PARAMS, RESERVED, CHIP, ADDRESS = 0x106, 0x108, 0x109, 0x10A, 0x10E, 0x10F, 0x110
 STRING, TENSORS = 0x10C, 0x107
-
-
-def opened(data: bytes) -> tuple[int, int]:
-    room = aligned(len(data), 4096)[: len(data)]
-    room[:] = np.frombuffer(data, np.uint8)
-    plan = NativePlan(room)
-    return plan.status, plan.record
-
-
-def changed(data: bytes, section: Section, index: int, name: str, value: object, at: int | None = None) -> bytes:
-    """The plan with one field of one record set, resealed."""
-    out = bytearray(data)
-    table = np.frombuffer(out, SECTION.dtype, int(np.frombuffer(out, HEADER.dtype, 1)["section_count"][0]), HEADER.size)
-    record = fields.SECTIONS[section][0]
-    assert isinstance(record, Record)
-    start = int(table[table["id"] == section]["offset"][0])
-    row = np.frombuffer(out, record.dtype, 1, start + index * record.size)
-    if at is None:
-        row[name] = value
-    else:
-        row[name][0, at] = value
-    return seal(bytes(out))
-
-
-def tensor_of(data: bytes, step: int, operand: int) -> int:
-    """Index of an operand's tensor record."""
-    plan = read_plan(data)
-    return int(plan.section(Section.operands)[int(plan.section(Section.steps)[step]["operands"]) + operand])
 
 
 PLAN = plan_of(conv_on_chip())

@@ -31,41 +31,14 @@ static fl_status check_launch(const fl_plan *plan, const fl_plan_launch *l, size
   return fl_is_string(plan, l->unit) ? FL_OK : FL_PLAN_STRING;
 }
 
-static bool is_rate(uint64_t rate) { return rate > 0 && rate <= (uint64_t)1 << 52; }
-
-static fl_status check_machine(const fl_plan_machine *m) {
-  if (m->reserved != 0) return FL_PLAN_RESERVED;
-  if (m->clock_khz == 0 || m->channels == 0 || m->channels >= FL_MAX_QUEUES || m->transfer > FL_TRANSFER_ZERO_COPY) return FL_PLAN_CHIP;
-  if (m->dimensions == 0 || m->dimensions > FL_MAX_RANK) return FL_PLAN_CHIP;
-  if (m->on_chip > SIZE_MAX / 2 || m->on_chip_peak > m->on_chip) return FL_PLAN_CHIP;
-  return is_rate(m->on_chip_rate) && is_rate(m->off_chip_rate) && is_rate(m->link_rate) ? FL_OK : FL_PLAN_CHIP;
-}
-
-/* Units are sorted by device; at most FL_MAX_UNITS of each. */
-static fl_status check_units(fl_plan *plan) {
-  uint32_t alike = 0;
-  for (size_t i = 0; i < plan->unit_count; i++) {
-    const fl_plan_unit *u = &plan->units[i];
-    plan->record = (uint32_t)i;
-    alike = i > 0 && u->device == plan->units[i - 1].device ? alike + 1 : 1;
-    if (u->reserved != 0) return FL_PLAN_RESERVED;
-    if (u->device == 0 || u->device > plan->chip_count || (i > 0 && u->device < plan->units[i - 1].device)) return FL_PLAN_CHIP;
-    if (alike > FL_MAX_UNITS || u->count == 0 || !is_rate(u->rate)) return FL_PLAN_CHIP;
-    if (!fl_is_string(plan, u->name)) return FL_PLAN_STRING;
-  }
-  return FL_OK;
-}
-
 fl_status fl_verify_chips(fl_plan *plan) {
   if (plan->device_count != plan->chip_count + 1 || plan->device_count > FL_MAX_DEVICES) return FL_PLAN_CHIP;
-  if (plan->machine_count != plan->chip_count) return FL_PLAN_CHIP;
   for (size_t i = 0; i < plan->chip_count; i++) {
     plan->record = (uint32_t)i;
     fl_status status = check_chip(plan, &plan->chips[i], i);
-    if (status == FL_OK) status = check_machine(&plan->machines[i]);
     if (status != FL_OK) return status;
   }
-  return check_units(plan);
+  return fl_verify_machines(plan);
 }
 
 fl_status fl_verify_launches(fl_plan *plan) {
@@ -146,32 +119,4 @@ fl_status fl_verify_dma(fl_plan *plan, const fl_plan_step *s, const fl_tensor *c
   bool inward = t[1]->space == FL_ON_CHIP;
   if (t[1]->space == FL_CONSTANT || (t[0]->space == FL_ON_CHIP) == inward) return FL_PLAN_STEP;
   return t[0]->dtype == t[1]->dtype && fl_same_dims(t[0], t[1]) && fl_elements_apart(t[1]) ? FL_OK : FL_PLAN_STEP;
-}
-
-static uint32_t queues_of(const fl_plan *plan, uint32_t device, uint32_t *units) {
-  *units = 0;
-  for (size_t i = 0; i < plan->unit_count; i++) *units += plan->units[i].device == device;
-  return plan->machines[device - 1].channels + *units + 1;
-}
-
-/* A queue of the step's kind: the host's, the DMA engine's, a unit's, that of transfers. */
-static bool queue_fits(const fl_plan *plan, const fl_plan_step *s, uint32_t queue) {
-  if (s->device == 0) return queue == FL_HOST_QUEUE;
-  uint32_t units, queues = queues_of(plan, s->device, &units), channels = plan->machines[s->device - 1].channels;
-  if (s->opcode == FL_OPCODE_TRANSFER) return queue == queues - 1;
-  if (s->opcode == FL_OPCODE_DMA) return queue < channels;
-  return queue < queues - 1;
-}
-
-fl_status fl_verify_commands(fl_plan *plan) {
-  if (plan->command_count != (plan->chip_count != 0 ? plan->step_count : 0)) return FL_PLAN_CHIP;
-  for (size_t i = 0; i < plan->command_count; i++) {
-    const fl_plan_command *c = &plan->commands[i];
-    plan->record = (uint32_t)i;
-    if (!queue_fits(plan, &plan->steps[i], c->queue)) return FL_PLAN_CHIP;
-    if (c->first_wait > plan->wait_count || c->wait_count > plan->wait_count - c->first_wait) return FL_PLAN_CHIP;
-    for (uint32_t w = 0; w < c->wait_count; w++)
-      if (plan->waits[c->first_wait + w] >= i) return FL_PLAN_CHIP;
-  }
-  return FL_OK;
 }

@@ -24,6 +24,11 @@ const char *fl_status_text(fl_status status) {
   case FL_PLAN_RESERVED: return "a reserved field is not zero";
   case FL_PLAN_CHIP: return "bad chip or launch record";
   case FL_PLAN_ADDRESS: return "an operand of a step on a chip is misaligned or lies in another memory";
+  case FL_PLAN_MACHINE: return "bad speed or memory of a chip";
+  case FL_PLAN_UNIT: return "bad compute unit record";
+  case FL_PLAN_QUEUE: return "a step is on a queue that is not its own";
+  case FL_PLAN_WAIT: return "a step waits for one that does not come before it, or its waits lie out of turn";
+  case FL_PLAN_COMMAND: return "bad hold or work of a step, or not one command per step";
   case FL_DEVICE_MISSING: return "no adapter is attached to the chip";
   case FL_DEVICE_ABI: return "the adapter speaks another version of the adapter ABI";
   case FL_DEVICE_MEMORY: return "the chip has no memory left";

@@ -7,11 +7,12 @@
 fl_status fl_verify_header(const uint8_t *bytes, size_t size, bool digest_verified);
 fl_status fl_verify_sections(fl_plan *plan);                  /* then binds them */
 fl_status fl_verify_strings(fl_plan *plan);
-fl_status fl_verify_chips(fl_plan *plan);
+fl_status fl_verify_chips(fl_plan *plan);                     /* and machines and units */
+fl_status fl_verify_machines(fl_plan *plan);
 fl_status fl_verify_tensors(fl_plan *plan);                   /* and ports */
 fl_status fl_verify_steps(fl_plan *plan, uint32_t isa);
 fl_status fl_verify_launches(fl_plan *plan);
-fl_status fl_verify_commands(fl_plan *plan);
+fl_status fl_verify_commands(fl_plan *plan);                  /* and waits */
 
 /* A step on a chip, whose operands are t; the index of a wrong operand goes to plan->operand. */
 fl_status fl_verify_launch(fl_plan *plan, const fl_plan_step *s, const fl_tensor *const *t);

@@ -27,6 +27,8 @@ enum {
 };
 
 #define FL_HOST_QUEUE 0xffffffffu
+#define FL_MAX_RATE ((uint64_t)0x10000000000000)
+#define FL_MAX_WORK ((uint64_t)0x1000000000000000)
 
 enum {
   FL_SECTION_DEVICES = 1,

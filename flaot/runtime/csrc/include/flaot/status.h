@@ -22,6 +22,11 @@ typedef enum fl_status {
   FL_PLAN_RESERVED,      /* a reserved field or padding is not zero */
   FL_PLAN_CHIP,          /* chip or launch record */
   FL_PLAN_ADDRESS,       /* an operand of a step on a chip begins at an address of the wrong alignment, or in another device's memory */
+  FL_PLAN_MACHINE,       /* machine record: clock, channels, rates or on-chip memory of a chip */
+  FL_PLAN_UNIT,          /* compute unit record: device, count, rate, or a name given twice */
+  FL_PLAN_QUEUE,         /* a step on the queue of another kind of step or of another unit, or a kernel that computes on a DMA channel */
+  FL_PLAN_WAIT,          /* a step waits for one that does not come before it, or its waits lie out of turn */
+  FL_PLAN_COMMAND,       /* command record: hold or work of a step that has none, or no command for every step */
   /* the device's */
   FL_DEVICE_ISA = 0x200, /* the plan needs an instruction set this CPU lacks */
   FL_DEVICE_TYPE,        /* plan for another device type */
