@@ -29,6 +29,7 @@ from flaot.ir.parse import load_graph
 from flaot.ir.widen import widen
 from flaot.mapping.decisions import Inserted
 from flaot.mapping.describe import verdict_rows
+from flaot.mapping.limits import PlanLimits
 from flaot.mapping.mapper import Mapper
 from flaot.mapping.policy import Policy, policy_of
 from flaot.mapping.ports import feed_as
@@ -179,11 +180,15 @@ def compile_graph(
     depth_first = options.fusion_level >= AGGRESSIVE
     asked = replace(options.chips, depth_first=depth_first, memory_effort=options.memory_effort, host=speed_of(board))
     program, composed = schedule(graph, devices, mapper.chips(), asked)
+    limits = PlanLimits(board)
+    if program.chips and limits.steps is not None and len(program.steps) > limits.steps:
+        program, composed = schedule(graph, devices, mapper.chips(), replace(asked, few=True))
     mapper.record.paths = composed.paths
     mapper.complete(graph, program)
     if not mapper.is_cpu or options.keep_decisions:
         program.decisions = mapper.record.compact()
     plan = write_plan(program, model_digest=graph.digest, hcd_digest=board.digest, device=device_record(devices.host))
+    limits.check(program, plan)
     return Compiled(plan, program, graph, mapper.record, _report(plan, program, mapper.record, composed), composed.estimates)
 
 

@@ -24,13 +24,14 @@ LIMITS = (1.0, 0.94, 0.88, 0.8, 0.7, 0.6, 0.45, 0.3)
 @dataclass(frozen=True)
 class ChipOptions:
     """``pool`` limits on-chip memory (bytes), ``depth`` the commands a queue holds; without ``asynchronous`` nothing overlaps.
-    ``depth_first`` allows chains of steps to be run in stripes; ``memory_effort`` is that of
+    ``depth_first`` allows chains of steps to be run in stripes, ``few`` prefers few steps to little time; ``memory_effort`` is that of
     :func:`flaot.schedule.assign.assign_memory`, ``host`` what the host's own steps are taken to cost."""
 
     pool: int | None = None
     depth: int | None = None
     asynchronous: bool = True
     depth_first: bool = False
+    few: bool = False
     memory_effort: int | None = None
     host: HostSpeed = HostSpeed()
 
@@ -74,7 +75,7 @@ def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Compo
     tight: DoesNotFitError | None = None
     for share in LIMITS:
         try:
-            made = _try(program, share, depth_first)
+            made = _try(program, share, depth_first, options.few)
         except DoesNotFitError as e:
             tight = e
             break
@@ -98,11 +99,11 @@ def _limit(program: Program, options: ChipOptions) -> None:
         chip.machine = replace(m, on_chip=pool, depth=m.depth if options.depth is None else options.depth)
 
 
-def _try(program: Program, share: float, depth_first: bool) -> tuple[Composed, Tape, list[int]] | None:
+def _try(program: Program, share: float, depth_first: bool, few: bool) -> tuple[Composed, Tape, list[int]] | None:
     composed = Composed()
     for device, chip in enumerate(program.chips, 1):
         limit = int(chip.machine.on_chip * share) // chip.alignment * chip.alignment
-        composed.residencies[device] = Settler(program, device, chip.machine, chip.alignment, limit).settle(depth_first)
+        composed.residencies[device] = Settler(program, device, chip.machine, chip.alignment, limit, few).settle(depth_first)
     tape = Sequencer(program, composed.residencies).run()
     slots = [load.before for load in tape.loads]
     for device, chip in enumerate(program.chips, 1):

@@ -9,7 +9,7 @@ from flaot.errors import DoesNotFitError
 from flaot.plan.program import Machine, Opcode, Program, Space
 from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.stripes import LONGEST, Striper, Stripes
-from flaot.schedule.chip.tiles import Setting, Tiling, best, candidates, smallest
+from flaot.schedule.chip.tiles import Setting, Tiling, best, candidates, shortest, smallest
 from flaot.schedule.chip.traffic import Use, only_moves, uses_of
 from flaot.schedule.memory import align_up
 
@@ -37,10 +37,11 @@ class Residency:
 
 
 class Settler:
-    """Settles residency on one device, ``limit`` bytes of on-chip memory at a time."""
+    """Settles residency on one device, ``limit`` bytes of on-chip memory at a time; with ``few`` by the fewest steps."""
 
-    def __init__(self, program: Program, device: int, machine: Machine, alignment: int, limit: int) -> None:
+    def __init__(self, program: Program, device: int, machine: Machine, alignment: int, limit: int, few: bool = False) -> None:
         self.program, self.device, self.machine, self.alignment, self.limit = program, device, machine, alignment, limit
+        self.few = few
         self.uses = uses_of(program, device)
         self.residents = {key: use for key, use in self.uses.items() if self._may_stay(use)}
         self.known: dict[tuple[object, ...], list[Tiling]] = {}
@@ -138,6 +139,9 @@ class Settler:
 
     def _choose(self, index: int, free: int) -> Choice:
         found = self._tilings(index, self.limit // AHEAD)
+        if self.few:
+            taken = shortest(found, free) or smallest(found)
+            return Choice(taken, [t for t in found if t is not taken], free)
         wanted = best(found, min(free, max(self.limit // AHEAD, smallest(found).memory))) if self._only_constants(index) else None
         taken = wanted or best(found, free) or smallest(found)
         return Choice(taken, [t for t in found if t is not taken], free)

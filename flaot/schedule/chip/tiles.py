@@ -31,8 +31,8 @@ COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 @dataclass(frozen=True)
 class Tiling:
     """One candidate: the parts along every axis it is cut on, the outer one first; operands kept whole on chip; bytes of on-chip memory,
-    bytes moved, and the time (ps) it is estimated to take. ``path`` is resident, tiled (something is kept on chip and used again) or
-    pipelined."""
+    bytes moved, the time (ps) it is estimated to take, and the steps, calls and transfers. ``path`` is resident, tiled (something is kept
+    on chip and used again) or pipelined."""
 
     axes: tuple[list[Part], ...]
     whole: frozenset[int]
@@ -40,6 +40,7 @@ class Tiling:
     traffic: int
     time: int
     path: str
+    steps: int = 1
 
     @property
     def label(self) -> str:
@@ -113,12 +114,13 @@ def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], 
     for i in setting.outside:
         view = views[i] if i in whole else operands(call)[i]
         sizes[key_of(view)] = max(sizes.get(key_of(view), (0, 0)), (i, align_up(piece_bytes(view), setting.alignment)))
-    moving, memory, first, last, reused = 0, 0, 0, 0, False
+    moving, memory, first, last, reused, transfers = 0, 0, 0, 0, False, 0
     for i, nbytes in sizes.values():
         constant, written = views[i].buffer.space is Space.constant, i >= count
         loads, reach = (1, 1) if i in whole else _loads(i, axes)
         moving += nbytes * loads * (1 + (written and key_of(views[i]) in map(key_of, step.inputs)))
         memory += nbytes * min(reach, 2)
+        transfers += loads
         first += 0 if constant or written else nbytes
         last += nbytes if written else 0
         reused |= loads < calls and not written
@@ -128,7 +130,7 @@ def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], 
     started = durations.of_cycles(machine, CALL + len(sizes) * (machine.setup_cycles + machine.latency_cycles))
     time = durations.dma_time(machine, first) + overlapped + tail + durations.dma_time(machine, last) + (calls - 1) * started
     path = "resident" if calls == 1 else "tiled" if reused else "pipelined"
-    return Tiling(axes, whole, memory, moving, time, path)
+    return Tiling(axes, whole, memory, moving, time, path, calls + transfers)
 
 
 def _loads(operand: int, axes: tuple[list[Part], ...]) -> tuple[int, int]:
@@ -165,3 +167,8 @@ def best(found: Sequence[Tiling], memory: int) -> Tiling | None:
     """The fastest that fits, of equally fast ones the one with the least traffic and the fewest calls."""
     fitting = [t for t in found if t.memory <= memory]
     return min(fitting, key=lambda t: (t.time, t.traffic, len(t.calls)), default=None)
+
+
+def shortest(found: Sequence[Tiling], memory: int) -> Tiling | None:
+    """The one that fits and takes the fewest steps."""
+    return min((t for t in found if t.memory <= memory), key=lambda t: (t.steps, t.time, t.traffic), default=None)
