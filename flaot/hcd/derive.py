@@ -8,6 +8,16 @@ from typing import Any
 
 from flaot.hcd.rules import FORMAT_VERSION, active_units, kind_of
 from flaot.hcd.schema import DTYPES, Constraints, Policy, Schema, Tensor
+from flaot.hcd.system import Dma, Host
+
+NOMINAL_MHZ = 1000.0
+"""Clock of a chip that states none."""
+
+CHANNELS, DIMENSIONS = 2, 3
+"""DMA channels and strided axes of one DMA transfer, unless stated."""
+
+LINK_GB_PER_S, LINK_SETUP_NS = 4.0, 1000.0
+"""Bandwidth between host and chip and nanoseconds to start a transfer, unless stated."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,8 @@ def derive(stated: Schema) -> tuple[Schema, tuple[Derived, ...]]:
             "policy": stated.policy or Policy(),
         }
     )
+    if _is_chip(full):
+        full = full.model_copy(update={"dma": full.dma or Dma(), "host": full.host or Host()})
     filled = tuple(d for d in _defaults(full) if _get(full, d.path) is None)
     for d in filled:
         full = _set(full, d.path, d.value)
@@ -58,6 +70,30 @@ def _defaults(hcd: Schema) -> Iterator[Derived]:
     if attention:
         yield Derived(("constraints", "max_sequence_length"), max(attention), "the attention unit's limit")
     yield Derived(("policy", "fallback"), "warn", "the documented default")
+    if _is_chip(hcd):
+        yield from _of_time(hcd)
+
+
+def _is_chip(hcd: Schema) -> bool:
+    """Whether it works beside a host, on memory of its own."""
+    return hcd.chip.device_type != "cpu" and hcd.memory is not None and hcd.memory.off_chip_memory is not None
+
+
+def _of_time(hcd: Schema) -> Iterator[Derived]:
+    """What time costs on a chip."""
+    assert hcd.memory is not None and hcd.memory.off_chip_memory is not None
+    off, mhz = hcd.memory.off_chip_memory.bandwidth_gb_per_s, hcd.clock_mhz or NOMINAL_MHZ
+    yield Derived(("clock_mhz",), NOMINAL_MHZ, "cycles are nanoseconds unless stated")
+    for name in hcd.compute_units:
+        yield Derived(("compute_units", name, "launch_cycles"), 0, "starting takes no time unless stated")
+    yield Derived(("dma", "channels"), CHANNELS, "one for what comes ahead of time, one for the rest")
+    yield Derived(("dma", "setup_cycles"), 0, "starting takes no time unless stated")
+    yield Derived(("dma", "dimensions"), DIMENSIONS, "the most a descriptor may state")
+    yield Derived(("dma", "gb_per_s"), off, "the bandwidth of off_chip_memory")
+    yield Derived(("host", "transfers"), "synchronous", "the host waits unless stated")
+    if hcd.host is None or hcd.host.transfers != "zero_copy":
+        yield Derived(("host", "link_gb_per_s"), min(LINK_GB_PER_S, off), f"{LINK_GB_PER_S:g} GB/s, or off_chip_memory's if that is less")
+        yield Derived(("host", "link_setup_cycles"), round(LINK_SETUP_NS * mhz / 1000), "a microsecond")
 
 
 def _get(section: Any, path: tuple[str, ...]) -> Any:

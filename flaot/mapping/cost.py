@@ -22,7 +22,7 @@ from flaot.hcd.rules import active_units
 from flaot.ir.graph import HOST, Node, Place
 from flaot.ir.types import DType, TensorType
 from flaot.plan.program import Transfers
-from flaot.targets.chip.machine import LINK_GB_PER_S, LINK_SETUP_NS, NOMINAL_MHZ, transfers_of
+from flaot.targets.chip.machine import filled, transfers_of
 from flaot.targets.devices import HostSpeed, speed_of
 
 if TYPE_CHECKING:
@@ -86,17 +86,11 @@ class ChipCost:
 
     @cached_property
     def _link_rate(self) -> float:
-        host, dma = self.hcd.full.host, self.hcd.full.dma
-        if host is not None and host.link_gb_per_s is not None:
-            return host.link_gb_per_s
-        return min(self.bandwidth, (dma.gb_per_s if dma is not None else None) or self.bandwidth, LINK_GB_PER_S)
+        return filled(filled(self.hcd.full.host).link_gb_per_s)
 
     @cached_property
     def _link_setup(self) -> float:
-        host, dma, mhz = self.hcd.full.host, self.hcd.full.dma, self.hcd.full.clock_mhz
-        if host is not None and host.link_setup_cycles is not None:
-            return nanoseconds(host.link_setup_cycles, mhz or NOMINAL_MHZ)
-        return nanoseconds(dma.setup_cycles, mhz) if dma is not None and dma.setup_cycles is not None else LINK_SETUP_NS
+        return nanoseconds(filled(self.hcd.full.host).link_setup_cycles, self.hcd.full.clock_mhz)
 
 
 @dataclass(frozen=True)

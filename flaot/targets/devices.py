@@ -64,7 +64,7 @@ def host_of(board: Board, precision_high: bool = False) -> Cpu:
     of its chips states."""
     if board.cpu is not None:
         return cpu_of(board.cpu, precision_high)
-    host = next((h.full.host for h in board.chips if h.full.host is not None), None)
+    host = next((h.stated.host for h in board.chips if h.stated.host is not None), None)
     isa = (host.isa if host is not None else None) or ()
     allowed = host.kernels if host is not None else None
     variants = tuple(v for v in variants_of(isa) if allowed is None or v in allowed or v == "generic")
@@ -81,7 +81,7 @@ class HostSpeed:
 
 def speed_of(board: Board) -> HostSpeed:
     """The speed of the host: as the CPU's descriptor states, else as the first chip does whose ``host`` group states it."""
-    groups = [h.full.host for h in board.chips if h.full.host is not None]
+    groups = [h.stated.host for h in board.chips if h.stated.host is not None]
     gflops = next((g.peak_gflops for g in groups if g.peak_gflops is not None), HostSpeed.flops)
     gb_per_s = next((g.bandwidth_gb_per_s for g in groups if g.bandwidth_gb_per_s is not None), HostSpeed.bytes)
     if board.cpu is not None:

@@ -4,6 +4,7 @@ import pytest
 
 from flaot.errors import FlaotError, ProblemList
 from flaot.hcd import bundled, load, load_hcd
+from flaot.hcd.show import as_lines
 from flaot.targets.cpu import cpu_of
 
 MINIMAL = """\
@@ -118,6 +119,34 @@ def test_derived_defaults_are_listed_with_their_source():
     assert derived["tensor.default_layout"] == "NCHW"
     assert all(d.source for d in hcd.derived)
     assert "tensor" not in hcd.to_json()
+
+
+def test_what_time_costs_is_derived_with_its_source():
+    hcd = load(MINIMAL.encode(), "x.hcd")
+    derived = {".".join(d.path): (d.value, d.source) for d in hcd.derived}
+    assert derived["clock_mhz"] == (1000, "cycles are nanoseconds unless stated")
+    assert derived["dma.channels"] == (2, "one for what comes ahead of time, one for the rest")
+    assert derived["dma.dimensions"] == (3, "the most a descriptor may state")
+    assert derived["dma.gb_per_s"] == (64, "the bandwidth of off_chip_memory")
+    assert derived["host.link_gb_per_s"] == (4, "4 GB/s, or off_chip_memory's if that is less")
+    assert derived["host.link_setup_cycles"] == (1000, "a microsecond")
+    assert {n: derived[n][0] for n in ("compute_units.fp16.launch_cycles", "dma.setup_cycles", "host.transfers")} == {
+        "compute_units.fp16.launch_cycles": 0, "dma.setup_cycles": 0, "host.transfers": "synchronous",
+    }
+    assert not {"dma", "host", "clock_mhz"} & set(hcd.to_json())
+    assert "  dimensions: 3  # derived: the most a descriptor may state" in as_lines(hcd)
+
+
+def test_what_time_costs_follows_what_is_stated():
+    slow = MINIMAL.replace("off_chip_memory: {bandwidth_gb_per_s: 64}", "off_chip_memory: {bandwidth_gb_per_s: 1.5}")
+    hcd = load((slow + "clock_mhz: 250\ndma: {channels: 4}\n").encode(), "x.hcd")
+    derived = {".".join(d.path): d.value for d in hcd.derived}
+    assert (derived["host.link_gb_per_s"], derived["host.link_setup_cycles"], derived["dma.gb_per_s"]) == (1.5, 250, 1.5)
+    assert "dma.channels" not in derived and "clock_mhz" not in derived and hcd.full.dma.channels == 4
+    unified = load((slow + "host: {transfers: zero_copy}\n").encode(), "x.hcd")
+    assert not {d.path[1] for d in unified.derived if d.path[0] == "host"}
+    cpu = load(b"chip: {name: c, device_type: cpu}\ncompute_units: {cpu: {isa: [avx2]}}\n", "c.hcd")
+    assert cpu.full.dma is None and cpu.full.host is None and cpu.full.clock_mhz is None
 
 
 def test_origin_names_the_line_of_a_limit():

@@ -17,6 +17,7 @@ from flaot.mapping.cost import CostModel
 from flaot.mapping.placement import Option, place
 from flaot.plan.program import Transfers
 from flaot.targets.chip.machine import machine_of
+from flaot.targets.devices import speed_of
 from tests.mapping.models import small
 
 FEW, MANY = 20, 400
@@ -130,3 +131,8 @@ def test_the_plan_s_machines_know_bus_and_transfers() -> None:
     assert numbers("pci", "", "pci") == (0, 1, 0) and numbers("", "") == (0, 1) and numbers("a", "b", "a") == (0, 1, 0)
     machine = machine_of(one("transfers: zero_copy"), bus=2)
     assert (machine.bus, machine.transfer) == (2, Transfers.zero_copy)
+
+
+def test_the_first_chip_that_states_its_host_describes_it() -> None:
+    board = Board((small("ONE", "Relu"), small("TWO", "Relu", host="peak_gflops: 7, kernels: [generic]")))
+    assert board.chips[0].full.host is not None and speed_of(board).flops == 7

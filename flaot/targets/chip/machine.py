@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from flaot.errors import HcdError
 from flaot.hcd import Hcd
 from flaot.hcd.rules import active_units
 from flaot.hcd.units import ComputeUnit
 from flaot.plan.program import Machine, Transfers, Unit
 
-NOMINAL_MHZ = 1000.0
-"""Clock of a chip that states none: its cycles are nanoseconds."""
-
-CHANNELS = 2
-"""DMA channels, unless stated: one for what is brought in ahead, one for the rest."""
-
-DIMENSIONS = 3
-"""Strided axes of one DMA transfer, unless stated."""
-
-LINK_GB_PER_S = 4.0
-"""Bandwidth between host and chip, unless stated."""
-
-LINK_SETUP_NS = 1000.0
-"""Nanoseconds to start a transfer between host and chip, unless stated."""
+T = TypeVar("T")
 
 
 def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None, bus: int = 0) -> Machine:
@@ -33,34 +22,36 @@ def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None, bus:
     full = hcd.full
     if full.memory is None or full.memory.on_chip_cache is None or full.memory.off_chip_memory is None:
         raise HcdError("no on_chip_cache and off_chip_memory; a chip needs both", origin=hcd.origin("memory"))
-    chip, off, dma, host = full.memory.on_chip_cache, full.memory.off_chip_memory, full.dma, full.host
-    mhz = full.clock_mhz or NOMINAL_MHZ
+    chip, off, dma, host = full.memory.on_chip_cache, full.memory.off_chip_memory, filled(full.dma), filled(full.host)
+    mhz = filled(full.clock_mhz)
     size = chip.size_kb * 1024
-    channels = (dma.channels if dma is not None else None) or CHANNELS
-    rate = off.bandwidth_gb_per_s if dma is None or dma.gb_per_s is None else min(off.bandwidth_gb_per_s, dma.gb_per_s)
-    link = (host.link_gb_per_s if host is not None else None) or min(LINK_GB_PER_S, off.bandwidth_gb_per_s)
-    link_setup = host.link_setup_cycles if host is not None else None
     return Machine(
         clock_khz=max(1, round(mhz * 1000)),
         units=tuple(_unit(hcd, name, unit, mhz) for name, unit in active_units(full).items()),
         on_chip=size if pool is None else min(size, pool),
         on_chip_rate=per_kilocycle(chip.bandwidth_gb_per_s * 1e9, mhz),
-        off_chip_rate=per_kilocycle(rate * 1e9, mhz),
-        channels=channels,
-        depth=depth if depth is not None else (dma.max_outstanding if dma is not None else None) or 0,
-        setup_cycles=(dma.setup_cycles if dma is not None else None) or 0,
+        off_chip_rate=per_kilocycle(min(off.bandwidth_gb_per_s, filled(dma.gb_per_s)) * 1e9, mhz),
+        channels=filled(dma.channels),
+        depth=depth if depth is not None else dma.max_outstanding or 0,
+        setup_cycles=filled(dma.setup_cycles),
         latency_cycles=_latency(hcd),
         transfer=transfers_of(hcd),
-        link_setup_cycles=link_setup if link_setup is not None else round(LINK_SETUP_NS * mhz / 1000),
-        link_rate=per_kilocycle(link * 1e9, mhz),
+        link_setup_cycles=host.link_setup_cycles or 0,
+        link_rate=per_kilocycle((host.link_gb_per_s or off.bandwidth_gb_per_s) * 1e9, mhz),
         bus=bus,
-        dimensions=(dma.dimensions if dma is not None else None) or DIMENSIONS,
+        dimensions=filled(dma.dimensions),
     )
 
 
+def filled(value: T | None) -> T:
+    """A value of a chip's descriptor that :mod:`flaot.hcd.derive` fills in."""
+    assert value is not None
+    return value
+
+
 def transfers_of(hcd: Hcd) -> Transfers:
-    """How values pass between the host and the chip; synchronously unless stated."""
-    return Transfers[(hcd.full.host.transfers if hcd.full.host is not None else None) or "synchronous"]
+    """How values pass between the host and the chip."""
+    return Transfers[filled(filled(hcd.full.host).transfers)]
 
 
 def per_kilocycle(per_second: float, mhz: float) -> int:
@@ -80,13 +71,13 @@ def _stated(hcd: Hcd, unit: ComputeUnit) -> float | None:
     if unit.peak is not None:
         return unit.peak
     if unit.arithmetic:
-        mhz = unit.clock_mhz or hcd.full.clock_mhz or NOMINAL_MHZ
+        mhz = unit.clock_mhz or filled(hcd.full.clock_mhz)
         return 2e6 * max(a.macs_per_cycle for a in unit.arithmetic) * (unit.count or 1) * mhz
     return None
 
 
 def _unit(hcd: Hcd, name: str, unit: ComputeUnit, mhz: float) -> Unit:
-    launch = round((unit.launch_cycles or 0) * mhz / (unit.clock_mhz or mhz))
+    launch = round(filled(unit.launch_cycles) * mhz / (unit.clock_mhz or mhz))
     return Unit(name, unit.count or 1, launch, per_kilocycle(peak(hcd, unit), mhz), unit.concurrency or 0)
 
 
