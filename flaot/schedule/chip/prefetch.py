@@ -17,6 +17,9 @@ SHARES = (1.0, 0.8, 0.5, 0.0)
 BEHIND = (1.0, 0.9, 0.8, 0.0)
 """Parts of on-chip memory that results may fill while they are taken out; the first with which everything finds a place."""
 
+LOOSE = 1.05
+"""On-chip bytes over the most alive at once that are taken as they come."""
+
 
 @dataclass
 class Span:
@@ -60,9 +63,21 @@ def _place(tape: Tape, device: int, spans: dict[int, Span], limit: int, alignmen
             holes.take(span, offset)
         slots = _load_all(tape, device, spans, _room(tape, spans, limit, alignment, share), holes)
         if slots is not None:
-            blocks = [Block(align_up(s.buffer.nbytes, alignment), s.first, s.last) for s in holes.spans]
-            return Placed(slots, holes.peak, lower_bound(blocks))
+            return Placed(slots, *_packed(holes))
     return None
+
+
+def _packed(holes: _Holes) -> tuple[int, int]:
+    """Bytes used, and the most alive at once. Where holes have left much more than that, all places are chosen together."""
+    blocks = [Block(align_up(s.buffer.nbytes, holes.alignment), s.first, s.last) for s in holes.spans]
+    bound = lower_bound(blocks)
+    if holes.peak > bound * LOOSE:
+        offsets, size = plan(blocks)
+        if size < holes.peak:
+            for span, offset in zip(holes.spans, offsets, strict=True):
+                span.buffer.offset = offset
+            return size, bound
+    return holes.peak, bound
 
 
 def _written_behind(tape: Tape, device: int, spans: dict[int, Span], limit: int, alignment: int) -> dict[int, Span]:
