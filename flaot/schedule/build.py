@@ -45,12 +45,12 @@ def _alike_once(problems: list[FlaotError]) -> list[FlaotError]:
 
 
 def schedule(graph: Graph, devices: Devices, chips: Sequence[Chip] = (), options: ChipOptions = PLAIN) -> tuple[Program, Composed]:
-    """A validated program for the host and the chips beside it, whose limits ``chips`` states and which the program
-    leaves out when no step runs on them; and what was decided for the chips."""
-    ways = choose_all(graph, devices)
+    """A validated program for the host and the chips beside it, whose limits ``chips`` states and of which the program
+    leaves out those that no step runs on; and what was decided for the chips."""
+    ways, devices = choose_all(graph, devices), devices.used_by(graph)
     order = order_nodes(graph, lambda n: is_view(ways[n.id]))
     program = bind(graph, order, ways, devices)
-    program.chips = list(chips) if any(s.device for s in program.steps) else []
+    program.chips = [c for c in chips if c.name in devices.chips] if any(s.device for s in program.steps) else []
     composed = Composed()
     if program.chips:
         composed = compose(program, options)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from flaot.ir.graph import HOST, Node, Place, Value
+from flaot.ir.graph import HOST, Graph, Node, Place, Value
 from flaot.ir.ops.transfer import Transfer
 from flaot.plan.program import Buffer, Space
 from flaot.targets.cpu import GENERIC, Cpu, cpu_of, variants_of
@@ -27,6 +27,11 @@ class Devices:
     def of(self, place: Place) -> Cpu:
         """What runs at a place."""
         return self.host if place.device == HOST.device else self.chips[place.device]
+
+    def used_by(self, graph: Graph) -> Devices:
+        """The same without the chips that nothing of the graph runs on."""
+        used = {n.op.device if isinstance(n.op, Transfer) else n.place.device for n in graph.nodes()}
+        return replace(self, chips={name: cpu for name, cpu in self.chips.items() if name in used})
 
     def running(self, node: Node) -> Cpu:
         """What kernels are chosen for: the device of the node, with the kernels that sum in float16 where it does so."""

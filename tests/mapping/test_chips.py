@@ -13,7 +13,9 @@ from flaot.errors import HcdError, UnsupportedError, UsageError
 from flaot.hcd import Board, Hcd, board_of, load, load_hcd
 from flaot.mapping.policy import device_of, policy_of
 from flaot.pipeline import Compiled, Options, compile_model, query_model
+from flaot.plan.fields import Section
 from flaot.plan.program import Opcode
+from flaot.plan.read import read_plan
 from tests.mapping.models import convolutions, model, node, small, weights
 
 ONE, TWO = small("ONE", "MatMul", "Add", "Relu"), small("TWO", "Softmax", "Sigmoid", "Relu")
@@ -167,6 +169,19 @@ def test_a_model_over_both_npus_agrees(tmp_path: Path) -> None:
         ("product_activation on NPU-V3", 1), ("product_activation on NPU-V3", 1), ("product_activation on NPU-V2", 1)
     ]
     assert agrees(c, m, tmp_path)
+
+
+@pytest.mark.parametrize("used", ["npu_v3", "npu_v2"])
+def test_a_chip_that_runs_nothing_is_not_in_the_plan(used: str) -> None:
+    """The plan is that for the other chip alone, but for the digest of the descriptors; its adapter is not asked for."""
+    m, board = convolutions(), board_of(["npu_v3", "npu_v2"])
+    both = compile_model(m, board, Options(policy=policy_of(board, routes=[f"*={used}"])))
+    alone = compile_model(m, used, Options(policy=policy_of(board_of(used), routes=[f"*={used}"])))
+    plan, other = read_plan(both.plan), read_plan(alone.plan)
+    assert [c.name for c in plan.chips] == [load_hcd(used).name] == [e.chip for e in both.estimates]
+    assert max(s.device for s in plan.steps) == 1
+    same = (Section.steps, Section.operands, Section.tensors, Section.commands, Section.waits, Section.constants)
+    assert all(plan.section(part).tobytes() == other.section(part).tobytes() for part in same)
 
 
 def test_query_names_the_device_every_node_would_go_to() -> None:
