@@ -42,6 +42,7 @@ from flaot.rules.expand import movements
 from flaot.schedule.build import choose_all, schedule
 from flaot.schedule.chip.compose import PLAIN, ChipOptions, Composed
 from flaot.schedule.chip.estimate import Estimate
+from flaot.schedule.chip.notes import powered
 from flaot.schedule.evaluate import evaluate
 from flaot.targets.cpu import device_record
 from flaot.targets.devices import speed_of
@@ -183,7 +184,7 @@ def compile_graph(
     limits = PlanLimits(board)
     if program.chips and limits.steps is not None and len(program.steps) > limits.steps:
         program, composed = schedule(graph, devices, mapper.chips(), replace(asked, few=True))
-    mapper.record.paths = composed.paths
+    mapper.record.paths, mapper.record.power = composed.paths, powered(composed.estimates)
     mapper.complete(graph, program)
     if not mapper.is_cpu or options.keep_decisions:
         program.decisions = mapper.record.compact()

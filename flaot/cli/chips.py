@@ -68,6 +68,10 @@ def show(d: dict[str, Any], nodes: bool) -> None:
         planned = "" if c["counted"] else ", as planned"
         console.out(f"  steps            {t['launches']} launches, {t['dmas']} by DMA, {t['copies']} transfers{planned}")
         console.out(f"  busy             {', '.join(_busy(q) for q in c['units'])}")
+        if "energy_uj" in c:
+            cap = f" of {c['cap_mw']:.1f}" if "cap_mw" in c else ""
+            most = f"{c['peak_mw']:.1f}{cap} mW at most"
+            console.out(f"  energy           {c['energy_uj']:.3g} uJ; {c['average_mw']:.1f} mW on average, {most}")
     if nodes:
         _nodes(d["nodes"])
     if "trace" in d:

@@ -147,6 +147,20 @@ class Pathed:
         return lines
 
 
+@dataclass(frozen=True)
+class Powered:
+    """What a chip draws when its descriptor says so: microjoules, milliwatts on average, at most and allowed (0: no cap), and the
+    microseconds it works beside those without the cap."""
+
+    device: str
+    energy_uj: float
+    average_mw: float
+    peak_mw: float
+    cap_mw: float
+    time_us: float
+    uncapped_us: float
+
+
 def at(origin: str) -> str:
     """`` (npu_v3.hcd:12)``, or nothing."""
     return f" ({origin})" if origin else ""

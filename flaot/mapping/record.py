@@ -9,12 +9,13 @@ from typing import Any
 
 from flaot.errors import PlanError, printable
 from flaot.mapping.compact import Packer, Unpacker
-from flaot.mapping.decisions import VERDICTS, Assigned, Candidate, Decision, Fused, Inserted, Missed, Pathed, Way, at
+from flaot.mapping.decisions import VERDICTS, Assigned, Candidate, Decision, Fused, Inserted, Missed, Pathed, Powered, Way, at
 from flaot.rewrite.trace import Tracer
 
 KINDS = ("Transfer", "Cast", "Relayout")
 _ROWS: dict[str, Any] = {
     "decisions": Decision, "inserted": Inserted, "fused": Fused, "missed": Missed, "assigned": Assigned, "paths": Pathed,
+    "power": Powered,
 }
 _KEPT = ("decisions", "inserted", "fused", "assigned", "paths")
 """What plans keep."""
@@ -34,6 +35,7 @@ class Record:
     missed: list[Missed] = field(default_factory=list)
     assigned: list[Assigned] = field(default_factory=list)
     paths: list[Pathed] = field(default_factory=list)
+    power: list[Powered] = field(default_factory=list)
     tracer: Tracer = field(default_factory=Tracer)
 
     def to_json(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ MAX_PARAMS = 1 << 20
 MAX_DEVICES = 4
 MAX_HEADS = 16
 MAX_LAYOUTS = 8
+MAX_DTYPES = 24
 MAX_QUEUES = 64
 """Above the channels of a DMA engine."""
 MAX_UNITS = 16
@@ -121,6 +122,7 @@ class Section(enum.IntEnum):
     names = 18
     frozen = 19
     decisions = 20
+    powers = 21
     constants = 64
 
 
@@ -256,11 +258,21 @@ UNIT = Record("fl_plan_unit", "A compute unit of a chip, sorted by device. Unit 
     Field("rate", "u64", "operations per 1000 cycles of all of them"),
 ))
 
+POWER = Record("fl_plan_power", "What a chip draws; one record per chip that states it, sorted by device.", (
+    Field("device", "u32", "index into devices, 1 or more"),
+    Field("reserved", "u32", "0"),
+    Field("idle", "u64", "microwatts at rest"),
+    Field("cap", "u64", "microwatts at most, more than at rest; 0: no cap"),
+    Field("on_chip", "u64", "femtojoules of a byte that is read from or written to on-chip memory"),
+    Field("off_chip", "u64", "femtojoules of a byte that is read from or written to the chip's memory"),
+    Field("macs", "u64", "femtojoules of two operations on each element type, by the number of ONNX TensorProto.DataType", MAX_DTYPES),
+))
+
 COMMAND = Record("fl_plan_command", "When a step may run; one record per step of a plan with chips.", (
     Field("queue", "u32", "queue of the step's device; 0xFFFFFFFF on the host"),
     Field("first_wait", "u32", "index into waits"),
     Field("wait_count", "u32", "earlier steps that must be complete before it starts, beside those before it on its own queue"),
-    Field("hold", "u32", "least cycles it keeps its queue, for a cap on power"),
+    Field("hold", "u32", "least cycles it keeps its queue"),
     Field("work", "u64", "of a launch: operations at the unit's peak rate; of a step on the host: picoseconds; else 0"),
 ))
 
@@ -293,7 +305,7 @@ FROZEN = Record("fl_plan_frozen", "An initializer that the model lists among its
     Field("digest", "u8", "SHA-256 of its value, dense and row-major", 32),
 ))
 
-RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, CHIP, LAUNCH, MACHINE, UNIT, COMMAND, STEP_NAME, NAME, FROZEN)
+RECORDS = (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT, CHIP, LAUNCH, MACHINE, UNIT, POWER, COMMAND, STEP_NAME, NAME, FROZEN)
 
 SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.devices: (DEVICE, False, "devices the steps run on"),
@@ -316,6 +328,7 @@ SECTIONS: dict[Section, tuple[Record | str, bool, str]] = {
     Section.names: (NAME, True, "values that can be inspected"),
     Section.frozen: (FROZEN, True, "initializers that the model lists as inputs too; absent when there are none"),
     Section.decisions: ("bytes", True, "why nodes run where they do, as the compiler wrote it; for people"),
+    Section.powers: (POWER, True, "what the chips draw; absent when no descriptor states it"),
     Section.constants: ("bytes", False, "weights, used in place"),
 }
 """Section -> content, whether it is optional, meaning."""

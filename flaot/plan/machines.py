@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flaot.plan import fields
 from flaot.plan.fields import Section
-from flaot.plan.program import Command, Machine, Transfers, Unit
+from flaot.plan.program import Command, Machine, Power, Transfers, Unit
 
 if TYPE_CHECKING:
     from flaot.plan.read import Plan
@@ -26,7 +26,18 @@ def read_machine(plan: Plan, device: int) -> Machine:
         if u["device"] == device
     )
     stated = {name: int(r[name]) for name in fields.MACHINE.offsets if name not in ("reserved", "transfer")}
-    return Machine(units=units, transfer=Transfers(int(r["transfer"])), **stated)
+    return Machine(units=units, transfer=Transfers(int(r["transfer"])), power=_read_power(plan, device), **stated)
+
+
+def _read_power(plan: Plan, device: int) -> Power | None:
+    rows = [r for r in plan.section(Section.powers) if r["device"] == device]
+    if not rows:
+        return None
+    r = rows[0]
+    power = Power(int(r["idle"]), int(r["cap"]), int(r["on_chip"]), int(r["off_chip"]), tuple(r["macs"].tolist()))
+    if power.cap and power.cap <= power.idle:
+        raise plan.fail(f"device {device} draws {power.idle} uW at rest under a cap of {power.cap} uW")
+    return power
 
 
 def read_command(plan: Plan, index: int) -> Command | None:

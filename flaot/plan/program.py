@@ -224,10 +224,22 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class Power:
+    """What a chip draws: microwatts at rest and at most (0: no cap); femtojoules of a byte of either memory, and of a multiply-accumulate,
+    which is two operations, by the number of its element type."""
+
+    idle: int = 0
+    cap: int = 0
+    on_chip: int = 0
+    off_chip: int = 0
+    macs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Machine:
     """How fast a chip is. Rates are bytes per 1000 cycles; ``on_chip`` and ``on_chip_peak`` are bytes; ``depth`` is the most commands a
-    queue holds (0: no limit), ``dimensions`` how many strided axes one DMA transfer has. Queues: DMA channels, then the units in order,
-    then transfers."""
+    queue holds (0: no limit), ``dimensions`` how many strided axes one DMA transfer has, ``power`` what it draws when that is stated.
+    Queues: DMA channels, then the units in order, then transfers."""
 
     clock_khz: int
     units: tuple[Unit, ...]
@@ -244,6 +256,7 @@ class Machine:
     bus: int = 0
     dimensions: int = 3
     on_chip_peak: int = 0
+    power: Power | None = None
 
     @property
     def link_queue(self) -> int:

@@ -3,7 +3,8 @@
 The host issues steps in the order of the plan and runs its own. It stalls while a queue is full, and until a synchronous transfer is over.
 A command starts when it is issued, those before it on its queue are over, and what it waits for is complete. Buses are taken one transfer
 after the other: the first gap that is long enough. Units write results behind: while the last bytes of one launch are written the next
-one runs already, but not the one after that.
+one runs already, but not the one after that. On a chip with a cap on power a command draws what those that started before it leave: with
+less than it can use it takes longer, with nothing it starts later.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from flaot.plan import durations
+from flaot.plan import durations, energy
 from flaot.plan.program import Chip, Command, Machine, Opcode, Step, Transfers
 
 HOST = 0
@@ -21,7 +23,8 @@ HOST = 0
 
 @dataclass(frozen=True)
 class Span:
-    """One step in time, picoseconds: issued, started, ended; ``contention`` is how long it waited for its bus."""
+    """One step in time, picoseconds: issued, started, ended; ``contention`` is how long it waited for its bus, ``drawn`` what it draws
+    under a cap on power."""
 
     step: int
     device: int
@@ -30,6 +33,7 @@ class Span:
     start: int
     end: int
     contention: int = 0
+    drawn: energy.Draws = ()
 
     @property
     def duration(self) -> int:
@@ -62,8 +66,8 @@ class _Bus:
     def __init__(self) -> None:
         self._taken: list[tuple[int, int]] = []
 
-    def reserve(self, earliest: int, length: int) -> int:
-        """Begin of the first gap of that length; takes it."""
+    def gap(self, earliest: int, length: int) -> int:
+        """Begin of the first gap of that length."""
         if length == 0:
             return earliest
         i = bisect_right(self._taken, (earliest, -1))
@@ -71,8 +75,12 @@ class _Bus:
         while i < len(self._taken) and self._taken[i][0] < start + length:
             start = max(start, self._taken[i][1])
             i += 1
-        insort(self._taken, (start, start + length))
         return start
+
+    def take(self, start: int, length: int) -> None:
+        """Takes a gap of that length."""
+        if length:
+            insort(self._taken, (start, start + length))
 
 
 def timeline(chips: Sequence[Chip], steps: Sequence[Step], alone: bool = False) -> Timeline:
@@ -81,6 +89,18 @@ def timeline(chips: Sequence[Chip], steps: Sequence[Step], alone: bool = False) 
 
 
 Queue = tuple[int, int]
+
+
+class _Course(NamedTuple):
+    """What a command does from its start on: when its queue is free, when it is over, when it is set up for its bus, and when and for how
+    long it takes that."""
+
+    free: int
+    end: int
+    bus: _Bus | None = None
+    ready: int = 0
+    begin: int = 0
+    length: int = 0
 
 
 class _Clock:
@@ -93,7 +113,10 @@ class _Clock:
         self.waiting: dict[Queue, deque[int]] = {}
         self.flying: dict[Queue, deque[int]] = {}
         self.free: dict[Queue, int] = {}
-        self.written: dict[Queue, tuple[int, int]] = {}
+        self.written: dict[Queue, int] = {}
+        self.delayed: dict[int, int] = {}
+        self.drawn: dict[int, energy.Draws] = {}
+        self.governors = [energy.governor_of(m) for m in machines]
         self.memory = [_Bus() for _ in machines]
         self.links: dict[int, _Bus] = {}
         self.spans: list[Span | None] = []
@@ -171,42 +194,55 @@ class _Clock:
         for key, waiting in self.waiting.items():
             ready = self._ready(waiting[0]) if waiting else None
             if ready is not None:
-                start = max(ready, self.issued[waiting[0]], self.free.get(key, 0))
+                start = max(ready, self.issued[waiting[0]], self.free.get(key, 0), self.delayed.get(waiting[0], 0))
                 best = min(best, (start, waiting[0], key)) if best is not None else (start, waiting[0], key)
         if best is None:
             raise ValueError("steps wait for each other")
         start, index, key = best
+        governor, drawn, end = self.governors[key[0] - 1], 0, 0
+        if governor is not None:
+            drawn = energy.energy_of(self.machines[key[0] - 1], self.steps[index]).total
+            later = governor.first(start) if drawn else start
+            if later > start:
+                self.delayed[index] = later
+                return
+            end, self.drawn[index] = governor.run(start, self._course(index, key, start).end, drawn)
         self.waiting[key].popleft()
-        self.spans[index] = self._chip(index, self.steps[index], key, start)
+        self.spans[index] = self._span(index, key, start, end)
 
-    def _chip(self, index: int, step: Step, key: Queue, start: int) -> Span:
-        machine, command, contention = self.machines[step.device - 1], step.command, 0
-        assert command is not None
-        if step.opcode is Opcode.call and command.queue >= machine.channels:
-            start, end = self._launch(machine, step, command, key, start)
+    def _span(self, index: int, key: Queue, start: int, least: int) -> Span:
+        """Runs a command from ``start`` on for as long as it takes, but not less than until ``least``."""
+        course, contention = self._course(index, key, start), 0
+        end = max(course.end, least)
+        self.free[key] = course.free + end - course.end
+        if course.bus is not None:
+            course.bus.take(course.begin, course.length)
+            contention = course.begin - course.ready
         else:
-            end, contention = self._move(machine, step, command, start)
-            self.free[key] = end
-        return Span(index, step.device, command.queue, self.issued[index], start, end, contention)
+            self.free[key] = max(self.free[key], self.written.get(key, 0))
+            self.written[key] = end
+        return Span(index, *key, self.issued[index], start, end, contention, self.drawn.get(index, ()))
 
-    def _launch(self, machine: Machine, step: Step, command: Command, key: Queue, ready: int) -> tuple[int, int]:
-        """Start of a launch and the time its result is written."""
+    def _course(self, index: int, key: Queue, start: int) -> _Course:
+        step, machine = self.steps[index], self.machines[key[0] - 1]
+        assert step.command is not None
+        launched = step.opcode is Opcode.call and key[1] >= machine.channels
+        return self._launch(machine, step, step.command, key, start) if launched else self._move(machine, step, step.command, start)
+
+    def _launch(self, machine: Machine, step: Step, command: Command, key: Queue, start: int) -> _Course:
+        """It is over when its result is written, after that of the launch before; the one after the next starts no earlier."""
         assert step.launch is not None
-        before, last = self.written.get(key, (0, 0))
         reads, writes = durations.on_chip_bytes(step)
-        start = max(ready, before)
         over = start + durations.unit_time(machine, step.launch.unit, command.work, reads, command.hold)
-        end = max(over, max(start, last) + durations.write_time(machine, writes))
-        self.free[key], self.written[key] = over, (last, end)
-        return start, end
+        return _Course(over, max(over, max(start, self.written.get(key, 0)) + durations.write_time(machine, writes)))
 
-    def _move(self, machine: Machine, step: Step, command: Command, start: int) -> tuple[int, int]:
-        """End of a transfer that starts at ``start``, and how long its bus keeps it waiting."""
+    def _move(self, machine: Machine, step: Step, command: Command, start: int) -> _Course:
         if step.opcode is Opcode.transfer:
             setup, length = (0, 0) if self.alone else durations.link_time(machine, durations.touched(step.inputs[0]))
             bus = self.links.setdefault(machine.bus, _Bus())
         else:
             setup, length = durations.dma_setup(machine, step), durations.dma_time(machine, durations.off_chip_bytes(step))
             bus = self.memory[step.device - 1]
-        begin = bus.reserve(start + setup, length)
-        return max(begin + length, start + durations.of_cycles(machine, command.hold)), begin - start - setup
+        begin = bus.gap(start + setup, length)
+        end = max(begin + length, start + durations.of_cycles(machine, command.hold))
+        return _Course(end, end, bus, start + setup, begin, length)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from flaot.plan import durations
-from flaot.plan.program import Chip, Machine, Opcode, Space, Step
-from flaot.plan.timeline import HOST, Timeline, timeline
+from flaot.plan import durations, energy
+from flaot.plan.program import Chip, Machine, Opcode, Power, Space, Step
+from flaot.plan.timeline import HOST, Span, Timeline, timeline
 
 PS_PER_US = 1e6
+FJ_PER_UJ = 1e9
+UW_PER_MW = 1e3
 
 
 @dataclass(frozen=True)
@@ -42,15 +45,40 @@ class Traffic:
 
 
 @dataclass(frozen=True)
+class PowerUse:
+    """What a chip takes while it works: microjoules, by what they go to, and milliwatts on average and at most beside its cap, if it has
+    one."""
+
+    compute_uj: float
+    on_chip_uj: float
+    off_chip_uj: float
+    idle_uj: float
+    average_mw: float
+    peak_mw: float
+    cap_mw: float | None
+
+    @property
+    def energy_uj(self) -> float:
+        return self.compute_uj + self.on_chip_uj + self.off_chip_uj + self.idle_uj
+
+    def to_json(self) -> dict[str, Any]:
+        """``energy_uj``, ``average_mw``, ``peak_mw``, ``cap_mw`` where there is one, and the parts under ``energy``."""
+        parts = {name: getattr(self, name) for name in ("compute_uj", "on_chip_uj", "off_chip_uj", "idle_uj")}
+        cap = {} if self.cap_mw is None else {"cap_mw": self.cap_mw}
+        return {"energy_uj": self.energy_uj, "average_mw": self.average_mw, "peak_mw": self.peak_mw, **cap, "energy": parts}
+
+
+@dataclass(frozen=True)
 class ChipUse:
     """One chip during one run: cycles and picoseconds it works, as if the host and transfers took no time, picoseconds its DMA waits for
-    the bus of its memory, its traffic and its queues."""
+    the bus of its memory, its traffic and its queues, and what it draws when its descriptor says so."""
 
     cycles: int
     taken: int
     contention: int
     traffic: Traffic
     queues: tuple[QueueUse, ...]
+    power: PowerUse | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +119,27 @@ def _use(machine: Machine, device: int, steps: Sequence[Step], whole: Timeline, 
         queues.append(QueueUse(name, busy / PS_PER_US, busy / max(total, 1)))
     contention = sum(s.contention for s in spans if s.queue < machine.channels)
     traffic = traffic_of([s for s in steps if s.device == device], machine)
-    return ChipUse(-(-taken * machine.clock_khz // 10**9), taken, contention, traffic, tuple(queues))
+    power = None if machine.power is None else _power(machine, machine.power, steps, spans, taken)
+    return ChipUse(-(-taken * machine.clock_khz // 10**9), taken, contention, traffic, tuple(queues), power)
+
+
+def _power(machine: Machine, power: Power, steps: Sequence[Step], spans: Sequence[Span], taken: int) -> PowerUse:
+    each = [energy.energy_of(machine, steps[s.step]) for s in spans]
+    total = sum(each, energy.NONE)
+    idle = energy.at_rest(power, taken)
+    peak = max(uw for _, uw in power_over_time(machine, steps, spans))
+    return PowerUse(
+        total.compute / FJ_PER_UJ, total.on_chip / FJ_PER_UJ, total.off_chip / FJ_PER_UJ, idle / FJ_PER_UJ,
+        (total.total + idle) / max(taken, 1), peak / UW_PER_MW, power.cap / UW_PER_MW if power.cap else None,
+    )
+
+
+def power_over_time(machine: Machine, steps: Sequence[Step], spans: Sequence[Span]) -> list[tuple[int, int]]:
+    """Picoseconds and the microwatts that a chip draws from then on, of its spans; nothing when its descriptor does not say."""
+    if machine.power is None:
+        return []
+    even = ((s, energy.draw(energy.energy_of(machine, steps[s.step]).total, s.duration)) for s in spans)
+    return energy.levels(machine.power, [(s.drawn or ((s.start, uw),), s.end) for s, uw in even])
 
 
 def traffic_of(steps: Sequence[Step], machine: Machine) -> Traffic:

@@ -89,6 +89,8 @@ class _Writer:
             bodies[Section.chips], bodies[Section.launches] = self.chips(ranges), self.launches()
             bodies[Section.machines], bodies[Section.units] = self.machines(), self.units()
             bodies[Section.commands], bodies[Section.waits] = self.commands()
+            if any(chip.machine.power is not None for chip in p.chips):
+                bodies[Section.powers] = self.powers()
         bodies[Section.step_names], bodies[Section.origins] = self.step_names(p.steps)
         bodies[Section.tensors] = b"".join(self.tensors)
         bodies[Section.strings] = bytes(self.text)
@@ -229,6 +231,14 @@ class _Writer:
         for row, (device, unit) in zip(rows, units, strict=True):
             row["device"], row["name"], row["count"], row["rate"] = device, self.string(unit.name), unit.count, unit.rate
             row["launch_cycles"], row["depth"] = unit.launch_cycles, unit.depth
+        return rows.tobytes()
+
+    def powers(self) -> bytes:
+        stated = [(i, chip.machine.power) for i, chip in enumerate(self.program.chips, 1) if chip.machine.power is not None]
+        rows = np.zeros(len(stated), fields.POWER.dtype)
+        for row, (device, power) in zip(rows, stated, strict=True):
+            row["device"], row["idle"], row["cap"] = device, power.idle, power.cap
+            row["on_chip"], row["off_chip"], row["macs"][: len(power.macs)] = power.on_chip, power.off_chip, power.macs
         return rows.tobytes()
 
     def commands(self) -> tuple[bytes, bytes]:

@@ -11,7 +11,7 @@ from flaot.plan.program import Opcode, Step
 from flaot.plan.read import Plan
 from flaot.plan.scratchpad import on_chip_use
 from flaot.plan.timeline import HOST, Span, Timeline
-from flaot.plan.usage import PS_PER_US, Usage, queue_name, queue_names, usage
+from flaot.plan.usage import PS_PER_US, Usage, power_over_time, queue_name, queue_names, usage
 
 
 @dataclass
@@ -71,6 +71,11 @@ class ChipReport:
         """Picoseconds and the bytes of on-chip memory in use from then on; of the whole run unless another timeline is given."""
         return on_chip_use(self.steps, line or self.line, device)
 
+    def power(self, device: int) -> list[tuple[int, int]]:
+        """Picoseconds and the microwatts a chip draws from then on; nothing when its descriptor does not say."""
+        spans = [s for s in self.line.spans if s.device == device]
+        return power_over_time(self.chips[device - 1].machine, self.steps, spans)
+
     @cached_property
     def nodes(self) -> list[NodeUse]:
         """What takes most time first."""
@@ -115,6 +120,7 @@ class ChipReport:
             "on_chip_peak_bytes": chip.machine.on_chip_peak,
             "on_chip_bytes": chip.machine.on_chip,
             "units": [asdict(q) for q in use.queues],
+            **(use.power.to_json() if use.power is not None else {}),
         }
 
     def to_json(self) -> dict[str, Any]:

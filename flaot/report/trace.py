@@ -1,4 +1,4 @@
-"""The timeline of a plan as a Chrome trace: a process per device, a thread per queue, and a counter of on-chip memory.
+"""The timeline of a plan as a Chrome trace: a process per device, a thread per queue, and counters of on-chip memory and power.
 
 The JSON array format of the Trace Event Format, which chrome://tracing and ui.perfetto.dev read; ``ts`` and ``dur`` are microseconds.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from flaot.plan.durations import off_chip_bytes, touched
 from flaot.plan.program import Opcode, Step
 from flaot.plan.timeline import HOST, Span
-from flaot.plan.usage import PS_PER_US
+from flaot.plan.usage import PS_PER_US, UW_PER_MW
 from flaot.report.chips import ChipReport
 
 
@@ -32,6 +32,8 @@ def events(report: ChipReport) -> Iterator[dict[str, Any]]:
     for device in range(1, len(report.chips) + 1):
         for time, in_use in report.on_chip(device):
             yield {"name": "on-chip bytes", "ph": "C", "pid": device, "ts": time / PS_PER_US, "args": {"in use": in_use}}
+        for time, uw in report.power(device):
+            yield {"name": "power", "ph": "C", "pid": device, "ts": time / PS_PER_US, "args": {"mW": uw / UW_PER_MW}}
 
 
 def _name(kind: str, device: int, queue: int, name: str) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from flaot.plan.program import Power
 from tests.cli.models import write_pair
 from tests.plan.programs import plan_of
-from tests.plan.queues import softmax_on_chip
+from tests.plan.queues import SLOW, softmax_on_chip
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +32,20 @@ def test_a_run_tells_about_its_chips(run, tmp_path):
     text = run("run", "chip.flp").out
     assert "NPU-V3 was simulated" in text and text.endswith(BLOCK)
     assert not (tmp_path / "chip.trace.json").exists()
+
+
+def test_a_run_tells_the_energy_of_chips_that_state_power(run, tmp_path):
+    """96 + 32 + 96 pJ of bytes at a pJ on chip and five off chip, 6.2 pJ at rest, in 62 ns."""
+    program = softmax_on_chip()
+    machine = replace(SLOW.machine, power=Power(idle=100, cap=10_000, on_chip=1000, off_chip=5000, macs=(0,) * 24))
+    program.chips = [replace(SLOW, machine=machine)]
+    (tmp_path / "power.flp").write_bytes(plan_of(program))
+    text = run("run", "power.flp", "--trace", "p.json").out
+    assert "  energy           0.00023 uJ; 3.7 mW on average, 4.7 of 10.0 mW at most\n" in text
+    levels = [e["args"]["mW"] for e in json.loads((tmp_path / "p.json").read_text()) if e["name"] == "power"]
+    assert levels == [0.1, 4.672, 1.7, 4.672, 0.1]
+    (chip,) = json.loads(run("run", "power.flp", "--json").out)["chips"]
+    assert chip["energy"] == {"compute_uj": 0, "on_chip_uj": 64e-6, "off_chip_uj": 160e-6, "idle_uj": 6.2e-6}
 
 
 def test_profile_tells_nodes_and_writes_the_trace(run, tmp_path):

@@ -8,6 +8,9 @@ from flaot.hcd.fields import INTEGERS
 from flaot.hcd.rules import PEAKS, Finding, active_units, kind_of, rule
 from flaot.hcd.schema import Schema
 
+HEADROOM_MW = 0.002
+"""Least power for steps: two of the microwatts that plans count in, as one is lost in rounding."""
+
 
 @rule
 def peak_agrees_with_the_clock(hcd: Schema) -> Iterator[Finding]:
@@ -65,5 +68,6 @@ def approximations_declare_an_error(hcd: Schema) -> Iterator[Finding]:
 @rule
 def idle_power_is_below_the_cap(hcd: Schema) -> Iterator[Finding]:
     p = hcd.power
-    if p is not None and p.idle_mw is not None and p.cap_mw is not None and p.idle_mw >= p.cap_mw:
-        yield Finding(("power", "cap_mw"), f"{p.cap_mw:g} mW do not exceed idle_mw ({p.idle_mw:g})", on_value=True)
+    if p is not None and p.cap_mw is not None and p.cap_mw - (p.idle_mw or 0) < HEADROOM_MW:
+        found = f"{p.cap_mw:g} mW do not exceed idle_mw ({p.idle_mw or 0:g}) by {HEADROOM_MW:g}"
+        yield Finding(("power", "cap_mw"), found, "a cap of more than the chip draws at rest, or none", on_value=True)

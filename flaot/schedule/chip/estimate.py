@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from flaot.plan import durations
-from flaot.plan.program import Opcode, Program, Space, Step
-from flaot.plan.usage import PS_PER_US, QueueUse, Usage, usage
+from flaot.plan.program import Chip, Opcode, Program, Space, Step
+from flaot.plan.usage import PS_PER_US, PowerUse, QueueUse, Usage, usage
 
 
 @dataclass(frozen=True)
 class Estimate:
     """One chip: cycles and microseconds it works, the bound by its peak rates, bytes over off-chip memory, on-chip bytes used and least
-    possible, ``units`` the use of every queue. ``total_us`` is the whole plan, host and transfers included."""
+    possible, ``units`` the use of every queue. ``total_us`` is the whole plan, host and transfers included. ``power`` is there when the
+    descriptor states it, and with a cap ``uncapped_us``, what ``time_us`` would be without."""
 
     chip: str
     cycles: int
@@ -32,9 +33,12 @@ class Estimate:
     on_chip_limit_bytes: int
     total_us: float
     units: tuple[QueueUse, ...]
+    power: PowerUse | None = None
+    uncapped_us: float | None = None
 
     def to_json(self) -> dict[str, object]:
-        return asdict(self)
+        rows = {name: value for name, value in asdict(self).items() if name != "power" and value is not None}
+        return rows | (self.power.to_json() if self.power is not None else {})
 
     def lines(self) -> list[str]:
         """As a person reads it."""
@@ -44,7 +48,19 @@ class Estimate:
             f"{self.chip}: {self.cycles} cycles, {self.time_us:.1f} us, {self.ratio:.3f} times the bound of {self.bound_us:.1f} us",
             f"  {self.traffic_bytes} bytes over off-chip memory, {kept}; busy: {busy}",
             f"  {self.total_us:.1f} us with the host's steps and transfers to and from it",
+            *self._power_lines(),
         ]
+
+    def _power_lines(self) -> list[str]:
+        if self.power is None:
+            return []
+        p, parts = self.power, ("compute", "on_chip", "off_chip", "idle")
+        shares = ", ".join(f"{name.replace('_', ' ')} {getattr(p, f'{name}_uj'):.3g}" for name in parts)
+        capped = f" of {p.cap_mw:.1f}" if p.cap_mw is not None else ""
+        lines = [f"  {p.energy_uj:.3g} uJ ({shares}); {p.average_mw:.1f} mW on average, {p.peak_mw:.1f}{capped} mW at most"]
+        if self.uncapped_us is not None and self.uncapped_us < self.time_us:
+            lines.append(f"  {self.uncapped_us:.1f} us without the cap on power")
+        return lines
 
 
 Operations = Mapping[tuple[int, str], int]
@@ -62,16 +78,24 @@ def operations(steps: Sequence[Step]) -> Operations:
 
 def estimates(program: Program, lower_bounds: Mapping[int, int], work: Operations) -> list[Estimate]:
     """One per chip. ``lower_bounds`` are the bytes alive in on-chip memory at once at most, by device."""
-    used = usage(program.chips, program.steps)
-    return [_estimate(program, device, used, lower_bounds.get(device, 0), work) for device in range(1, len(program.chips) + 1)]
+    used, free = usage(program.chips, program.steps), None
+    if any(c.machine.power is not None and c.machine.power.cap for c in program.chips):
+        free = usage([_uncapped(c) for c in program.chips], program.steps)
+    return [_estimate(program, device, used, free, lower_bounds.get(device, 0), work) for device in range(1, len(program.chips) + 1)]
 
 
-def _estimate(program: Program, device: int, used: Usage, lower_bound: int, work: Operations) -> Estimate:
+def _uncapped(chip: Chip) -> Chip:
+    power = chip.machine.power
+    return chip if power is None else replace(chip, machine=replace(chip.machine, power=replace(power, cap=0)))
+
+
+def _estimate(program: Program, device: int, used: Usage, free: Usage | None, lower_bound: int, work: Operations) -> Estimate:
     chip, use = program.chips[device - 1], used.chips[device - 1]
     machine, bound = chip.machine, roofline(program, device, work)
     return Estimate(
         chip.name, use.cycles, use.taken / PS_PER_US, bound / PS_PER_US, use.taken / bound if bound else 1.0, use.traffic.off_chip_bytes,
         machine.on_chip_peak, lower_bound, machine.on_chip, used.whole.end / PS_PER_US, use.queues,
+        use.power, free.chips[device - 1].taken / PS_PER_US if free is not None and use.power is not None else None,
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flaot.mapping.decisions import Pathed, Way
+from flaot.mapping.decisions import Pathed, Powered, Way
 from flaot.plan.program import Program, Step
+from flaot.schedule.chip.estimate import Estimate
 from flaot.schedule.chip.residency import Choice, Residency
 from flaot.schedule.chip.stripes import Stripes
 from flaot.schedule.chip.tiles import Tiling
@@ -27,6 +28,15 @@ def notes(steps: Sequence[Step], program: Program, residencies: dict[int, Reside
         for stripes in residency.stripes.values():
             rows += [_striped(steps[i], chip.name, stripes) for i in stripes.steps]
     return rows
+
+
+def powered(estimates: Sequence[Estimate]) -> list[Powered]:
+    """One row per chip that states what it draws."""
+    return [
+        Powered(e.chip, p.energy_uj, p.average_mw, p.peak_mw, p.cap_mw or 0.0, e.time_us, e.uncapped_us or e.time_us)
+        for e in estimates
+        if (p := e.power) is not None
+    ]
 
 
 def _striped(step: Step, chip: str, stripes: Stripes) -> Pathed:

@@ -9,6 +9,7 @@ from flaot.hcd import Hcd
 from flaot.hcd.rules import active_units
 from flaot.hcd.units import ComputeUnit
 from flaot.plan.program import Machine, Transfers, Unit
+from flaot.targets.chip.power import power_of
 
 T = TypeVar("T")
 
@@ -40,6 +41,7 @@ def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None, bus:
         link_rate=per_kilocycle((host.link_gb_per_s or off.bandwidth_gb_per_s) * 1e9, mhz),
         bus=bus,
         dimensions=filled(dma.dimensions),
+        power=power_of(hcd),
     )
 
 

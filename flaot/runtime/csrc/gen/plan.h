@@ -51,6 +51,7 @@ enum {
   FL_SECTION_NAMES = 18,
   FL_SECTION_FROZEN = 19,
   FL_SECTION_DECISIONS = 20,
+  FL_SECTION_POWERS = 21,
   FL_SECTION_CONSTANTS = 64,
 };
 
@@ -188,6 +189,17 @@ typedef struct fl_plan_unit {
   uint64_t rate;
 } fl_plan_unit;
 
+/* What a chip draws; one record per chip that states it, sorted by device. */
+typedef struct fl_plan_power {
+  uint32_t device;
+  uint32_t reserved;
+  uint64_t idle;
+  uint64_t cap;
+  uint64_t on_chip;
+  uint64_t off_chip;
+  uint64_t macs[24];
+} fl_plan_power;
+
 /* When a step may run; one record per step of a plan with chips. */
 typedef struct fl_plan_command {
   uint32_t queue;
@@ -234,6 +246,7 @@ typedef char fl_plan_chip_layout[sizeof(fl_plan_chip) == 176 && offsetof(fl_plan
 typedef char fl_plan_launch_layout[sizeof(fl_plan_launch) == 32 && offsetof(fl_plan_launch, step) == 0 && offsetof(fl_plan_launch, unit) == 4 && offsetof(fl_plan_launch, batch) == 8 && offsetof(fl_plan_launch, sequence) == 12 && offsetof(fl_plan_launch, heads) == 16 && offsetof(fl_plan_launch, reserved) == 20 ? 1 : -1];
 typedef char fl_plan_machine_layout[sizeof(fl_plan_machine) == 80 && offsetof(fl_plan_machine, clock_khz) == 0 && offsetof(fl_plan_machine, channels) == 4 && offsetof(fl_plan_machine, depth) == 8 && offsetof(fl_plan_machine, setup_cycles) == 12 && offsetof(fl_plan_machine, latency_cycles) == 16 && offsetof(fl_plan_machine, transfer) == 20 && offsetof(fl_plan_machine, link_setup_cycles) == 24 && offsetof(fl_plan_machine, bus) == 28 && offsetof(fl_plan_machine, on_chip) == 32 && offsetof(fl_plan_machine, on_chip_peak) == 40 && offsetof(fl_plan_machine, on_chip_rate) == 48 && offsetof(fl_plan_machine, off_chip_rate) == 56 && offsetof(fl_plan_machine, link_rate) == 64 && offsetof(fl_plan_machine, dimensions) == 72 && offsetof(fl_plan_machine, reserved) == 76 ? 1 : -1];
 typedef char fl_plan_unit_layout[sizeof(fl_plan_unit) == 32 && offsetof(fl_plan_unit, device) == 0 && offsetof(fl_plan_unit, name) == 4 && offsetof(fl_plan_unit, count) == 8 && offsetof(fl_plan_unit, launch_cycles) == 12 && offsetof(fl_plan_unit, depth) == 16 && offsetof(fl_plan_unit, reserved) == 20 && offsetof(fl_plan_unit, rate) == 24 ? 1 : -1];
+typedef char fl_plan_power_layout[sizeof(fl_plan_power) == 232 && offsetof(fl_plan_power, device) == 0 && offsetof(fl_plan_power, reserved) == 4 && offsetof(fl_plan_power, idle) == 8 && offsetof(fl_plan_power, cap) == 16 && offsetof(fl_plan_power, on_chip) == 24 && offsetof(fl_plan_power, off_chip) == 32 && offsetof(fl_plan_power, macs) == 40 ? 1 : -1];
 typedef char fl_plan_command_layout[sizeof(fl_plan_command) == 24 && offsetof(fl_plan_command, queue) == 0 && offsetof(fl_plan_command, first_wait) == 4 && offsetof(fl_plan_command, wait_count) == 8 && offsetof(fl_plan_command, hold) == 12 && offsetof(fl_plan_command, work) == 16 ? 1 : -1];
 typedef char fl_plan_step_name_layout[sizeof(fl_plan_step_name) == 16 && offsetof(fl_plan_step_name, kernel) == 0 && offsetof(fl_plan_step_name, op) == 4 && offsetof(fl_plan_step_name, first_origin) == 8 && offsetof(fl_plan_step_name, origin_count) == 12 ? 1 : -1];
 typedef char fl_plan_name_layout[sizeof(fl_plan_name) == 16 && offsetof(fl_plan_name, name) == 0 && offsetof(fl_plan_name, tensor) == 4 && offsetof(fl_plan_name, step) == 8 && offsetof(fl_plan_name, reserved) == 12 ? 1 : -1];
