@@ -18,7 +18,8 @@ from flaot.runtime.session import Session
 from flaot.schedule.chip.compose import ChipOptions
 from tests.plan.devices import F16, TWO_CHANNELS, conv_through_scratchpad, scratchpad
 from tests.plan.programs import plan_of
-from tests.runtime.test_device_refusals import CHIP, TENSORS, changed, opened, tensor_of
+from tests.runtime.test_command_refusals import BAD_MACHINE
+from tests.runtime.test_device_refusals import TENSORS, changed, opened, tensor_of
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "mnist" / "digits.onnx"
 PLAN = plan_of(conv_through_scratchpad())
@@ -54,8 +55,8 @@ def test_a_pool_limits_what_is_counted() -> None:
 def test_more_than_the_chip_has_is_refused() -> None:
     size = TWO_CHANNELS.machine.on_chip
     assert opened(changed(PLAN, Section.machines, 0, "on_chip_peak", size))[0] == 0
-    assert opened(changed(PLAN, Section.machines, 0, "on_chip_peak", size + 1))[0] == CHIP
-    assert opened(changed(PLAN, Section.machines, 0, "on_chip", 1023))[0] == CHIP
+    assert opened(changed(PLAN, Section.machines, 0, "on_chip_peak", size + 1))[0] == BAD_MACHINE
+    assert opened(changed(PLAN, Section.machines, 0, "on_chip", 1023))[0] == BAD_MACHINE
     with pytest.raises(PlanError):
         Session(changed(PLAN, Section.machines, 0, "on_chip_peak", size + 1))
 
