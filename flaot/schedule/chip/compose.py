@@ -23,7 +23,7 @@ LIMITS = (1.0, 0.94, 0.88, 0.8, 0.7, 0.6, 0.45, 0.3)
 
 @dataclass(frozen=True)
 class ChipOptions:
-    """``pool`` limits on-chip memory (bytes), ``depth`` the commands a queue holds; without ``asynchronous`` nothing overlaps.
+    """``pool`` limits on-chip memory (bytes), ``depth`` the commands each queue holds; without ``asynchronous`` nothing overlaps.
     ``depth_first`` allows chains of steps to be run in stripes, ``few`` prefers few steps to little time; ``memory_effort`` is that of
     :func:`flaot.schedule.assign.assign_memory`, ``host`` what the host's own steps are taken to cost."""
 
@@ -96,7 +96,9 @@ def _limit(program: Program, options: ChipOptions) -> None:
     for chip in program.chips:
         m = chip.machine
         pool = m.on_chip if options.pool is None else min(m.on_chip, options.pool)
-        chip.machine = replace(m, on_chip=pool, depth=m.depth if options.depth is None else options.depth)
+        chip.machine = replace(m, on_chip=pool)
+        if options.depth is not None:
+            chip.machine = replace(chip.machine, depth=options.depth, units=tuple(replace(u, depth=0) for u in m.units))
 
 
 def _try(program: Program, share: float, depth_first: bool, few: bool) -> tuple[Composed, Tape, list[int]] | None:

@@ -19,15 +19,19 @@ DMA = SETUP + PIECE
 OPERATIONS = 2 * 64**3
 
 
-def chip(peak: int, kb: int = 256) -> Hcd:
-    text = f"""
+def npu_text(peak: int = 32, kb: int = 256, concurrency: int = 0, outstanding: int = 0) -> str:
+    unit, engine = (f", {key}: {n}" if n else "" for key, n in (("concurrency", concurrency), ("max_outstanding", outstanding)))
+    return f"""
 chip: {{name: Ahead, device_type: npu_test}}
-compute_units: {{fp16: {{peak_gflops: {peak}, supported_layouts: [NCHW]}}}}
+compute_units: {{fp16: {{peak_gflops: {peak}, supported_layouts: [NCHW]{unit}}}}}
 memory: {{on_chip_cache: {{size_kb: {kb}, bandwidth_gb_per_s: 64}}, off_chip_memory: {{bandwidth_gb_per_s: 1}}}}
 tensor: {{supported_dtypes: [float16], default_layout: NCHW}}
-dma: {{channels: 2, setup_cycles: {SETUP}}}
+dma: {{channels: 2, setup_cycles: {SETUP}{engine}}}
 """
-    return load(text.encode(), "ahead.hcd")
+
+
+def chip(peak: int, kb: int = 256) -> Hcd:
+    return load(npu_text(peak, kb).encode(), "ahead.hcd")
 
 
 def three_products() -> bytes:
@@ -102,3 +106,11 @@ def test_moving_alone_decides_where_it_takes_longer() -> None:
     estimate = compiled(data, npu(16, peak=512, off=2)).report["estimate"]
     assert estimate["cycles"] == (2 * 512 * 64 * 2 + 64 * 64 * 2) // 2
     assert estimate["ratio"] == 1
+
+
+def test_queue_depth_goes_before_what_the_descriptor_states() -> None:
+    stated = load(npu_text(concurrency=4, outstanding=8).encode(), "deep.hcd")
+    for depth, expected in ((None, (8, 4)), (2, (2, 2)), (16, (16, 16))):
+        done = compile_model(three_products(), stated, Options(chips=ChipOptions(depth=depth)))
+        machine = done.program.chips[0].machine
+        assert (machine.depth, machine.units[0].depth or machine.depth) == expected
