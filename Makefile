@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CSOURCES := $(shell find flaot -name '*.[ch]') CMakeLists.txt
 LIBRARY := build/.native
 
-.PHONY: help demo toy test test-slow lint format bench generate chips native clean
+.PHONY: help demo toy test test-slow lint format bench generate chips two-chips native clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -50,6 +50,9 @@ generate: .venv/.core ## Refresh the tables that C and Python share, and docs/op
 chips: $(LIBRARY) .venv/.torch ## Refresh docs/chips.md: real models on the bundled NPUs (needs FLAOT_MODELS)
 	$(BIN)/python -m tests.models.chips
 
+two-chips: $(LIBRARY) .venv/.torch .venv/.picture ## Refresh docs/two_chips.md: ResNet-50 on two NPUs, and what a wrong descriptor costs
+	@$(BIN)/python samples/two_chips.py --page docs/two_chips.md
+
 native: $(LIBRARY) ## Build the native library
 
 clean: ## Remove what was built, .venv included
@@ -78,6 +81,11 @@ clean: ## Remove what was built, .venv included
 	@echo "Installing PyTorch for the export samples (once)"
 	@$(PIP) torch==2.13.0
 	@$(PIP) --config-settings=wheel.cmake=false --editable '.[torch]'
+	@touch $@
+
+.venv/.picture: .venv/.core
+	@echo "Installing matplotlib for pictures (once)"
+	@$(PIP) --config-settings=wheel.cmake=false --editable '.[picture]'
 	@touch $@
 
 $(LIBRARY): $(CSOURCES) | .venv/.core

@@ -9,7 +9,7 @@ from typing import Any
 from flaot.plan.durations import off_chip_bytes
 from flaot.plan.program import Opcode, Step
 from flaot.plan.read import Plan
-from flaot.plan.scratchpad import on_chip_use
+from flaot.plan.scratchpad import Held, on_chip_held, on_chip_use
 from flaot.plan.timeline import HOST, Span, Timeline
 from flaot.plan.usage import PS_PER_US, Usage, power_over_time, queue_name, queue_names, usage
 
@@ -76,6 +76,10 @@ class ChipReport:
         spans = [s for s in self.line.spans if s.device == device]
         return power_over_time(self.chips[device - 1].machine, self.steps, spans)
 
+    def on_chip_held(self, device: int, line: Timeline | None = None) -> list[Held]:
+        """What lies where in on-chip memory, from when to when; of the whole run unless another timeline is given."""
+        return on_chip_held(self.steps, line or self.line, device)
+
     @cached_property
     def nodes(self) -> list[NodeUse]:
         """What takes most time first."""
@@ -131,8 +135,13 @@ class ChipReport:
     def timeline_json(self) -> dict[str, Any]:
         """Every step in time and on-chip memory over time, in microseconds."""
         spans = [self._span_json(step, span) for step, span in zip(self.steps, self.line.spans, strict=True)]
-        memory = [{"chip": c.name, "in_use": [[t / PS_PER_US, n] for t, n in self.on_chip(d)]} for d, c in enumerate(self.chips, 1)]
+        memory = [self._memory_json(d, c.name) for d, c in enumerate(self.chips, 1)]
         return {"total_us": self.line.end / PS_PER_US, "steps": spans, "on_chip": memory}
+
+    def _memory_json(self, device: int, name: str) -> dict[str, Any]:
+        in_use = [[time / PS_PER_US, count] for time, count in self.on_chip(device)]
+        held = [[h.low, h.high, h.since / PS_PER_US, h.until / PS_PER_US, h.step] for h in self.on_chip_held(device)]
+        return {"chip": name, "in_use": in_use, "held": held}
 
     def _span_json(self, step: Step, span: Span) -> dict[str, Any]:
         assert step.command is not None

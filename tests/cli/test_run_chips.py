@@ -84,5 +84,7 @@ def test_inspect_draws_the_timeline(run):
     assert "NPU-V3 vector |" in text and "0.094 us" in text and "0.062 us" in text
     document = json.loads(run("inspect", "chip.flp", "--timeline", "--json").out)
     assert [(s["queue"], s["start_us"], s["end_us"]) for s in document["steps"]][1:3] == [("dma0", 0.016, 0.037), ("vector", 0.037, 0.057)]
-    assert document["on_chip"] == [{"chip": "NPU-V3", "in_use": [[0, 0], [0.016, 16], [0.037, 32], [0.057, 16], [0.078, 0]]}]
+    (memory,) = document["on_chip"]
+    assert memory["in_use"] == [[0, 0], [0.016, 16], [0.037, 32], [0.057, 16], [0.078, 0]]
+    assert memory["held"] == [[0, 16, 0.016, 0.057, 1], [256, 272, 0.037, 0.078, 2]]
     run("inspect", "p.flp", "--timeline").failed(2, "a timeline shows the queues of chips")

@@ -1,0 +1,133 @@
+"""The story of two chips with small networks in place of ResNet-50 and the encoder."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.samples.toy import ROOT, library
+
+SAMPLES = ROOT / "samples"
+PAGE = ROOT / "docs" / "two_chips.md"
+
+
+ONCE = 2 * (3 * 64 * 64 * 9 + 2 * 64 * 56 * 56)
+"""Bytes of the weights of three convolutions, of their input and of their output in float16."""
+ROW = 2 * 64 * 56
+"""Bytes of a row of an activation."""
+
+
+@pytest.fixture
+def sample(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(SAMPLES))
+    return importlib.import_module("two_chips")
+
+
+def saved(path: Path, nodes: list[onnx.NodeProto], x: list[int], y: list[int], weights: dict[str, np.ndarray]) -> Path:
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in (("x", x), ("y", y))]
+    graph = helper.make_graph(nodes, "net", *ends, [numpy_helper.from_array(w, name) for name, w in weights.items()])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three convolutions whose activations take 401,408 bytes each in float16."""
+    names, rng = ["x", "a", "b", "y"], np.random.default_rng(0)
+    nodes = [helper.make_node("Conv", [names[i], f"w{i}"], [names[i + 1]], pads=[1] * 4) for i in range(3)]
+    weights = {f"w{i}": (rng.standard_normal((64, 64, 3, 3)) / 24).astype(np.float32) for i in range(3)}
+    return saved(tmp_path_factory.mktemp("model") / "convs.onnx", nodes, [1, 64, 56, 56], [1, 64, 56, 56], weights)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Attention with 12 heads of 8."""
+    nodes = [helper.make_node("MultiHeadAttention", ["x", "x", "x"], ["y"], "attention", domain="com.microsoft", num_heads=12)]
+    return saved(tmp_path_factory.mktemp("encoder") / "heads.onnx", nodes, [1, 16, 96], [1, 16, 96], {})
+
+
+def story(sample: ModuleType, model: Path, encoder: Path, out: Path, sizes: tuple[int, ...] = (256, 8192)) -> object:
+    return sample.Story(model, encoder, out / "libtoy_adapter.so", out, sizes)
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """Cells of a table by the first of each row."""
+    lines = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return {first: rest for first, *rest in lines}
+
+
+def number(cell: str) -> float:
+    return float(cell.split()[0].replace(",", ""))
+
+
+def test_the_faster_chip_takes_less_time(sample: ModuleType, model: Path, encoder: Path, tmp_path: Path) -> None:
+    found = rows(sample.side_by_side(story(sample, model, encoder, tmp_path)))
+    assert found[""] == ["npu_v2", "npu_v3"] and found["off-chip memory, GB/s"] == ["64", "128"]
+    slow, fast = map(number, found["cycles"])
+    assert fast < slow < 2.5 * fast
+    planned = found["bytes over off-chip memory, planned"]
+    assert planned == found["bytes the simulator moved by DMA"]
+    assert [(number(x) - ONCE) % ROW for x in planned] == [0, 0]  # the input comes in parts, whose edges come twice
+    assert all(number(x) > 50 for x in found["agrees with onnxruntime to"])
+
+
+def test_twelve_heads_are_refused_and_then_allowed(sample: ModuleType, model: Path, encoder: Path, tmp_path: Path) -> None:
+    text = sample.heads(story(sample, model, encoder, tmp_path))
+    assert "12 heads; the unit attention of NPU-V3 lists 1, 2, 4, 8, 16 (npu_v3.hcd:5)" in text and "(exit code 5)" in text
+    (expanded, unit) = rows(text)["nodes native, expanded"]
+    assert unit == "5, 0" and not expanded.endswith(" 0")
+    assert rows(text)["busy: float16 units, attention unit"][0].endswith(", 0%")
+
+
+def test_too_small_a_cache_costs_traffic_and_cycles(sample: ModuleType, model: Path, encoder: Path, tmp_path: Path) -> None:
+    found = rows(sample.cache(story(sample, model, encoder, tmp_path)))
+    little, true = found["256"], found["**8192**"]
+    assert ONCE <= number(true[2]) < number(little[2]) and number(true[0]) < number(little[0])
+    assert true[1] == true[3] == "" and little[1].startswith("+") and little[3].startswith("+")
+
+
+def test_pictures_of_both_chips(sample: ModuleType, model: Path, encoder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    told = story(sample, model, encoder, tmp_path)
+    sample.side_by_side(told)
+    paths = sample.pictures(told, tmp_path)
+    assert [p.name for p in paths] == ["two_chips_timeline.png", "two_chips_memory.png"]
+    assert all(10_000 < p.stat().st_size < 200_000 for p in paths)
+
+
+def test_page_has_every_chapter_and_its_pictures(sample: ModuleType) -> None:
+    page = PAGE.read_text()
+    assert re.findall(r"<!-- end of (.*) -->", page) == list(sample.CHAPTERS)
+    assert all(re.search(f"<!-- {name} -->\n.+\n<!-- end of {name} -->", page, re.S) for name in sample.CHAPTERS)
+    for name in re.findall(r"\]\((two_chips_\w+\.png)\)", page):
+        assert (PAGE.parent / name).stat().st_size < 200_000
+
+
+def test_networks_need_torch(sample: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=r"pip install '\.\[torch\]', or give --model and --encoder"):
+        sample.exported("resnet50", tmp_path)
+
+
+@pytest.mark.slow
+def test_whole_story(model: Path, encoder: Path) -> None:
+    """Sizes are those of the page; the toy chip is built and caught."""
+    library()
+    line = [sys.executable, SAMPLES / "two_chips.py", "--model", model, "--encoder", encoder]
+    done = subprocess.run(line, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "LIES: memory.on_chip_cache.size_kb (toy_npu.hcd:21): declared 512, measured 256" in done.stdout
+    assert "TOY_E_UNALIGNED (-7)" in done.stdout and "state memory_alignment_bytes: 128" in done.stdout
+    assert "holds: constraints.memory_alignment_bytes (toy_npu_128.hcd:25): 128" in done.stdout
+    assert "TOY_E_SRAM (-6)" in done.stdout and "(exit code 9)" in done.stdout
