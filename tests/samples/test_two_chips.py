@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -118,6 +118,13 @@ def test_networks_need_torch(sample: ModuleType, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SystemExit, match=r"pip install '\.\[torch\]', or give --model and --encoder"):
         sample.exported("resnet50", tmp_path)
+
+
+def test_the_page_needs_matplotlib(sample: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["two_chips.py", "--page", "page.md"])
+    with pytest.raises(SystemExit, match=r"matplotlib is needed for the pictures of the page: pip install '\.\[picture\]'"):
+        sample.main()
 
 
 @pytest.mark.slow
