@@ -7,8 +7,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import onnx
@@ -21,16 +24,17 @@ SAMPLES = ROOT / "samples"
 PAGE = ROOT / "docs" / "two_chips.md"
 
 
-ONCE = 2 * (3 * 64 * 64 * 9 + 2 * 64 * 56 * 56)
+ONCE = 2 * (3 * 64 * 64 * 9 + 2 * 64 * 28 * 28)
 """Bytes of the weights of three convolutions, of their input and of their output in float16."""
-ROW = 2 * 64 * 56
+ROW = 2 * 64 * 28
 """Bytes of a row of an activation."""
 
 
-@pytest.fixture
-def sample(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(SAMPLES))
-    return importlib.import_module("two_chips")
+@pytest.fixture(scope="module")
+def sample() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SAMPLES))
+        yield importlib.import_module("two_chips")
 
 
 def saved(path: Path, nodes: list[onnx.NodeProto], x: list[int], y: list[int], weights: dict[str, np.ndarray]) -> Path:
@@ -43,11 +47,11 @@ def saved(path: Path, nodes: list[onnx.NodeProto], x: list[int], y: list[int], w
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three convolutions whose activations take 401,408 bytes each in float16."""
+    """Three convolutions whose activations take 100,352 bytes each in float16."""
     names, rng = ["x", "a", "b", "y"], np.random.default_rng(0)
     nodes = [helper.make_node("Conv", [names[i], f"w{i}"], [names[i + 1]], pads=[1] * 4) for i in range(3)]
     weights = {f"w{i}": (rng.standard_normal((64, 64, 3, 3)) / 24).astype(np.float32) for i in range(3)}
-    return saved(tmp_path_factory.mktemp("model") / "convs.onnx", nodes, [1, 64, 56, 56], [1, 64, 56, 56], weights)
+    return saved(tmp_path_factory.mktemp("model") / "convs.onnx", nodes, [1, 64, 28, 28], [1, 64, 28, 28], weights)
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +61,19 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved(tmp_path_factory.mktemp("encoder") / "heads.onnx", nodes, [1, 16, 96], [1, 16, 96], {})
 
 
-def story(sample: ModuleType, model: Path, encoder: Path, out: Path, sizes: tuple[int, ...] = (256, 8192)) -> object:
-    return sample.Story(model, encoder, out / "libtoy_adapter.so", out, sizes)
+@dataclass(frozen=True)
+class Told:
+    """The first chapter, and what the others are told from."""
+
+    story: Any
+    side_by_side: str
+
+
+@pytest.fixture(scope="module")
+def told(sample: ModuleType, model: Path, encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    out = tmp_path_factory.mktemp("out")
+    story = sample.Story(model, encoder, out / "libtoy_adapter.so", out, (128, 8192))
+    return Told(story, sample.side_by_side(story))
 
 
 def rows(text: str) -> dict[str, list[str]]:
@@ -71,8 +86,8 @@ def number(cell: str) -> float:
     return float(cell.split()[0].replace(",", ""))
 
 
-def test_the_faster_chip_takes_less_time(sample: ModuleType, model: Path, encoder: Path, tmp_path: Path) -> None:
-    found = rows(sample.side_by_side(story(sample, model, encoder, tmp_path)))
+def test_the_faster_chip_takes_less_time(told: Told) -> None:
+    found = rows(told.side_by_side)
     assert found[""] == ["npu_v2", "npu_v3"] and found["off-chip memory, GB/s"] == ["64", "128"]
     slow, fast = map(number, found["cycles"])
     assert fast < slow < 2.5 * fast
@@ -82,26 +97,24 @@ def test_the_faster_chip_takes_less_time(sample: ModuleType, model: Path, encode
     assert all(number(x) > 50 for x in found["agrees with onnxruntime to"])
 
 
-def test_twelve_heads_are_refused_and_then_allowed(sample: ModuleType, model: Path, encoder: Path, tmp_path: Path) -> None:
-    text = sample.heads(story(sample, model, encoder, tmp_path))
+def test_twelve_heads_are_refused_and_then_allowed(sample: ModuleType, told: Told) -> None:
+    text = sample.heads(told.story)
     assert "12 heads; the unit attention of NPU-V3 lists 1, 2, 4, 8, 16 (npu_v3.hcd:5)" in text and "(exit code 5)" in text
     (expanded, unit) = rows(text)["nodes native, expanded"]
     assert unit == "5, 0" and not expanded.endswith(" 0")
     assert rows(text)["busy: float16 units, attention unit"][0].endswith(", 0%")
 
 
-def test_too_small_a_cache_costs_traffic_and_cycles(sample: ModuleType, model: Path, encoder: Path, tmp_path: Path) -> None:
-    found = rows(sample.cache(story(sample, model, encoder, tmp_path)))
-    little, true = found["256"], found["**8192**"]
+def test_too_small_a_cache_costs_traffic_and_cycles(sample: ModuleType, told: Told) -> None:
+    found = rows(sample.cache(told.story))
+    little, true = found["128"], found["**8192**"]
     assert ONCE <= number(true[2]) < number(little[2]) and number(true[0]) < number(little[0])
     assert true[1] == true[3] == "" and little[1].startswith("+") and little[3].startswith("+")
 
 
-def test_pictures_of_both_chips(sample: ModuleType, model: Path, encoder: Path, tmp_path: Path) -> None:
+def test_pictures_of_both_chips(sample: ModuleType, told: Told, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    told = story(sample, model, encoder, tmp_path)
-    sample.side_by_side(told)
-    paths = sample.pictures(told, tmp_path)
+    paths = sample.pictures(told.story, tmp_path)
     assert [p.name for p in paths] == ["two_chips_timeline.png", "two_chips_memory.png"]
     assert all(10_000 < p.stat().st_size < 200_000 for p in paths)
 
