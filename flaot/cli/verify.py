@@ -37,7 +37,7 @@ def command(
     with progress.spinner("running the plan and onnxruntime on the same inputs", as_json):
         result = verify_files(plan, model, inputs, files, seed=seed, layers=layers, threads=threads, adapter=adapter)
     document = result.to_json()
-    failure = None if result.ok else CheckFailed(result.sentence, where=printable(plan, 200))
+    failure = None if result.ok else CheckFailed(result.sentence, where=printable(plan, 200), hint=result.hint)
     if as_json:
         console.document(document if failure is None else {**document, **failure.to_json()})
     else:

@@ -3,6 +3,9 @@ bound's magnitude, when that is larger)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from flaot.verify.bounds import Bound
@@ -51,6 +54,21 @@ def compare(
         name, type, op, nodes, bool((error <= allowed).all()), float(error.max()), float(relative.max()), snr,
         tuple(int(i) for i in at), float(g[at]), float(w[at]), float(allowed[at]), widened=spread is not None,
     )  # fmt: skip
+
+
+RANGES = {"float16": "6e-8 to 65504", "bfloat16": "1e-40 to 3e38"}
+"""Sizes of the numbers other than 0 that half types have."""
+
+
+def out_of_range(found: Comparison, got: np.ndarray, want: np.ndarray, narrow: Sequence[np.ndarray], stored: str) -> Comparison:
+    """``found``, saying so where NaN and infinities that only ``got`` has are those of numbers too large or small for the type ``stored``:
+    one of ``narrow``, what the reference gives when it stores values in that type, has some in the same places."""
+    lost = np.isfinite(want) & ~np.isfinite(got)
+    count = int((lost & ~np.all([np.isfinite(x) for x in narrow], axis=0)).sum())
+    if found.ok or not count:
+        return found
+    why = f"onnxruntime has no number at {count} of them either once it stores values in {stored}"
+    return replace(found, note=f"{found.note}; {why}, whose range ({RANGES[stored]}) they leave", beyond=stored)
 
 
 def _compare_exact(name: str, type: str, got: np.ndarray, want: np.ndarray, op: str, nodes: tuple[str, ...]) -> Comparison:

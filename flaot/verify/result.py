@@ -31,6 +31,8 @@ class Comparison:
     note: str = ""
     widened: bool = False
     """True when only the reference's own sensitivity to rounding makes the difference acceptable (or does not)."""
+    beyond: str = ""
+    """The type a chip stores values in, when the reference loses numbers at the same places once it stores its own in it."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -44,6 +46,7 @@ class Comparison:
             "snr_db": self.snr_db,
             "worst": {"index": list(self.worst), "got": self.got, "want": self.want, "allowed": self.allowed},
             "note": self.note,
+            "beyond": self.beyond,
         }
 
     @property
@@ -70,6 +73,15 @@ class Result:
     def first_difference(self) -> Comparison | None:
         """The first tensor beyond tolerance, in order of execution."""
         return next((c for c in (*self.layers, *self.outputs) if not c.ok), None)
+
+    @property
+    def hint(self) -> str:
+        """The way out of the first difference, where one is known."""
+        first = self.first_difference
+        if first is None or not first.beyond:
+            return ""
+        search = "" if self.layers else "--layers names the first such value; "
+        return f"{search}compile with --route NODE=host for the nodes that make it"
 
     @property
     def sentence(self) -> str:

@@ -9,7 +9,7 @@ from flaot.ir.graph import Graph
 from flaot.ir.ops.softmax import Softmax
 from flaot.ir.types import DType, TensorType
 from flaot.verify.bounds import Bound, bounds_of
-from flaot.verify.compare import compare
+from flaot.verify.compare import compare, out_of_range
 
 WANT = np.array([1.0, -2.0, 0.0, 100.0], np.float32)
 
@@ -31,6 +31,19 @@ def test_the_bound_is_atol_of_the_scale_plus_rtol(at, error, ok):
     assert found.ok is ok
     assert found.max_abs == pytest.approx(error)
     assert found.worst == (at,) or ok
+
+
+def test_numbers_lost_in_a_half_type_are_told_from_mistakes():
+    want = np.array([1e5, 1e-9, 3.0], np.float32)
+    got = np.array([np.inf, np.nan, 3.0], np.float32)
+    found = verdict(got, want)
+    told = out_of_range(found, got, want, [np.array([np.inf, 0, 3], np.float32), np.array([1e5, np.nan, 3], np.float32)], "float16")
+    assert told.note == f"{found.note}; onnxruntime has no number at 2 of them either once it stores values in float16, " + (
+        "whose range (6e-8 to 65504) they leave"
+    )
+    assert told.beyond == "float16" and not told.ok
+    assert out_of_range(found, got, want, [np.array([1e5, 0, 3], np.float32)], "float16") is found
+    assert out_of_range(found, got, want, [np.array([1e5, 0, np.inf], np.float32)], "float16") is found
 
 
 def test_nan_and_infinity_must_be_at_the_same_places():

@@ -8,12 +8,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import flaot
+from flaot.hcd import load_hcd
 from flaot.ir.graph import Graph
 from flaot.ir.ops.activations import Relu
 from flaot.ir.ops.functions import Exp
 from flaot.ir.ops.matmul import MatMul
 from flaot.ir.types import DType, TensorType
-from flaot.pipeline import compile_model
+from flaot.mapping.policy import policy_of
+from flaot.pipeline import Options, compile_model
 from flaot.verify.bounds import SPREAD, Precision, bounds_of, precision_of
 
 
@@ -78,6 +80,21 @@ def test_stalled_sums_are_a_difference(tmp_path) -> None:
     result = flaot.verify(plan, path, {"x": np.ones((4, 4096), np.float32)})
     assert precision_of(flaot.Session(plan).plan).half_sums
     assert not result.ok and result.outputs[0].got == 2048 and result.outputs[0].want == 4096
+
+
+def test_numbers_beyond_the_type_are_named(tmp_path) -> None:
+    """256 thousands make 256,000, which float16 has not; 256 tens make 2,560."""
+    path = product(tmp_path / "m.onnx", np.ones((256, 32)))
+    plan = compile_model(path, "npu_v3").plan
+    assert flaot.verify(plan, path, {"x": np.full((4, 256), 10, np.float32)}).ok
+    result = flaot.verify(plan, path, {"x": np.full((4, 256), 1000, np.float32)}, layers=True)
+    for found in (result.layers[-1], result.outputs[0]):
+        assert not found.ok and found.got == np.inf and found.want == 256000
+        assert found.beyond == "float16"
+        assert "128 of them either once it stores values in float16, whose range (6e-8 to 65504) they leave" in found.note
+    assert result.hint == "compile with --route NODE=host for the nodes that make it"
+    routed = compile_model(path, "npu_v3", Options(policy=policy_of(load_hcd("npu_v3"), routes=("MatMul=host", "Relu=host")))).plan
+    assert flaot.verify(routed, path, {"x": np.full((4, 256), 1000, np.float32)}).ok
 
 
 def test_intermediates_of_a_float16_model_on_the_host(tmp_path) -> None:
