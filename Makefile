@@ -47,7 +47,7 @@ generate: .venv/.core ## Refresh the tables that C and Python share, and docs/op
 	$(BIN)/python -m flaot.mapping.document docs/operators.md
 	$(BIN)/python -m flaot.about.document docs/supported.md
 
-chips: $(LIBRARY) .venv/.torch ## Refresh docs/chips.md: real models on the bundled NPUs (needs FLAOT_MODELS)
+chips: $(LIBRARY) .venv/.torch ## Refresh docs/chips.md: what real models take on every chip (needs FLAOT_MODELS)
 	$(BIN)/python -m tests.models.chips
 
 two-chips: $(LIBRARY) .venv/.torch .venv/.picture ## Refresh docs/two_chips.md: ResNet-50 on two NPUs, and what a wrong descriptor costs

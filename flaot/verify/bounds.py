@@ -32,7 +32,7 @@ from flaot.ir.ops.transpose import _Movement
 from flaot.ir.types import DType
 from flaot.kernels.base import KERNELS
 from flaot.kernels.base import load_all as load_kernels
-from flaot.plan.fields import Section, kernel_id
+from flaot.plan.fields import CHIP_FLUSH, Section, kernel_id
 from flaot.plan.program import Space
 from flaot.plan.read import Plan
 
@@ -55,11 +55,12 @@ class Bound:
 
 @dataclass(frozen=True)
 class Precision:
-    """What chips of a plan compute in: the least exact type they store float32 values in (None: float32), and whether they keep sums in
-    float16."""
+    """What chips of a plan compute in: the least exact type they store float32 values in (None: float32), whether they keep sums in
+    float16, and whether denormals become 0."""
 
     stored: DType | None = None
     half_sums: bool = False
+    flush: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ def precision_of(plan: Plan) -> Precision:
     held = set(tensors["dtype"][tensors["space"] == Space.device].tolist())
     stored = next((d for d in (DType.bfloat16, DType.float16) if int(d) in held), None)
     sums = {kernel_id(k.name, "half") for k in KERNELS.values() if "half" in k.variants}
-    return Precision(stored, stored is not None and not sums.isdisjoint(plan.section(Section.steps)["kernel"].tolist()))
+    flush = bool((plan.section(Section.chips)["flags"] & CHIP_FLUSH).any())
+    return Precision(stored, stored is not None and not sums.isdisjoint(plan.section(Section.steps)["kernel"].tolist()), flush)
 
 
 def bounds_of_model(model: Any, shapes: Mapping[str, tuple[int, ...]], precision: Precision | None = None) -> dict[str, Bound]:

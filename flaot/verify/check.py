@@ -15,6 +15,7 @@ from flaot.verify.bounds import Bound, Precision, bounds_of_model, precision_of
 from flaot.verify.compare import compare, out_of_range
 from flaot.verify.reference import OTHER_MODEL, reference
 from flaot.verify.result import Comparison, Result
+from flaot.verify.shake import FLUSHED
 
 Reference = Callable[..., dict[str, np.ndarray]]
 """What answers as :func:`flaot.verify.reference.reference` does."""
@@ -113,7 +114,7 @@ def _reconsider(
 ) -> None:
     """Compares what differs once more, allowing for how far the reference itself moves under rounding noise, that of the type a chip
     stores values in where there is one."""
-    stored = precision.stored.name if precision.stored is not None else ""
+    stored = f"{precision.stored.name}{FLUSHED if precision.flush else ''}" if precision.stored is not None else ""
     failed = [c.name for c in (*result.layers, *result.outputs) if not c.ok and got[c.name].dtype.kind == "f"]
     if not failed:
         return

@@ -56,7 +56,10 @@ def compare(
     )  # fmt: skip
 
 
-RANGES = {"float16": "6e-8 to 65504", "bfloat16": "1e-40 to 3e38"}
+RANGES = {
+    "float16": "6e-8 to 65504", "float16 without denormals": "6e-5 to 65504",
+    "bfloat16": "9e-41 to 3e38", "bfloat16 without denormals": "1e-38 to 3e38",
+}  # fmt: skip
 """Sizes of the numbers other than 0 that half types have."""
 
 

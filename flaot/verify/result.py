@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,10 +79,11 @@ class Result:
     def hint(self) -> str:
         """The way out of the first difference, where one is known."""
         first = self.first_difference
-        if first is None or not first.beyond:
+        special = first is not None and first.worst and not math.isfinite(first.max_abs)
+        if first is None or not special:
             return ""
-        search = "" if self.layers else "--layers names the first such value; "
-        return f"{search}compile with --route NODE=host for the nodes that make it"
+        ways = [] if self.layers else ["--layers names the first such value"]
+        return "; ".join([*ways, *(["compile with --route NODE=host for the nodes that make it"] if first.beyond else [])])
 
     @property
     def sentence(self) -> str:

@@ -24,8 +24,12 @@ ARITHMETIC = WEIGHTED - {"LSTM", "GRU", "RNN"} | {
 """Operators whose result is disturbed."""
 FACTORS: dict[int, tuple[float, int]] = {TensorProto.FLOAT: (2.0**-23, 5), TensorProto.FLOAT16: (2.0**-10, 2)}
 """By element type: one unit, and the number of units no factor reaches."""
-NARROW = {"float16": (TensorProto.FLOAT16, 1), "bfloat16": (TensorProto.BFLOAT16, 13)}
-"""By type values are stored in: its ONNX number, and the opset from which Cast knows it."""
+FLUSHED = " without denormals"
+NARROW = {
+    "float16": (TensorProto.FLOAT16, 1, 0.0), f"float16{FLUSHED}": (TensorProto.FLOAT16, 1, 2.0**-14),
+    "bfloat16": (TensorProto.BFLOAT16, 13, 0.0), f"bfloat16{FLUSHED}": (TensorProto.BFLOAT16, 13, 2.0**-126),
+}  # fmt: skip
+"""By type values are stored in: its ONNX number, the opset from which Cast knows it, and the size below which numbers become 0."""
 SIZED = {"Resize", "Upsample"}
 """Operators whose inputs, but the first, say how large the result is."""
 KEPT = 0.75
@@ -33,11 +37,11 @@ KEPT = 0.75
 
 
 def shake(model: Any, seed: int, stored: str = "") -> None:
-    """Disturbs the main graph in place; ``stored`` is float16, bfloat16 or empty."""
+    """Disturbs the main graph in place; ``stored`` is a key of NARROW or empty."""
     rng = np.random.default_rng(seed)
     opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=1)
     if stored and opset >= NARROW[stored][1]:
-        _round(model, rng, NARROW[stored][0], KEPT if seed > 1 else 1.0)
+        _round(model, rng, stored, KEPT if seed > 1 else 1.0)
     else:
         _disturb(model, rng)
 
@@ -68,13 +72,13 @@ def _disturbed(node: Any, rng: np.random.Generator, dtype: int) -> list[Any]:
     return [constant, helper.make_node("Mul", [node.output[0], f"{name}/factor"], [name])]
 
 
-def _round(model: Any, rng: np.random.Generator, dtype: int, kept: float) -> None:
-    """Casts every float32 input, weight and result to ``dtype`` and back."""
+def _round(model: Any, rng: np.random.Generator, stored: str, kept: float) -> None:
+    """Casts every float32 input, weight and result to the type ``stored`` and back."""
     floats = _float_values(model)
     single = {name for name, kind in floats.items() if kind == TensorProto.FLOAT}
     inputs = [v.name for v in model.graph.input if v.type.tensor_type.elem_type == TensorProto.FLOAT]
     entering = [*dict.fromkeys([*inputs, *(t.name for t in _weights(model))])]
-    nodes = [cast for name in entering for cast in _casts(name, f"{name}/stored", dtype)]
+    nodes = [cast for name in entering for cast in _casts(name, f"{name}/stored", stored)]
     for node in model.graph.node:
         for i, name in enumerate(node.input):
             if name in entering and (i == 0 or node.op_type not in SIZED):
@@ -84,15 +88,28 @@ def _round(model: Any, rng: np.random.Generator, dtype: int, kept: float) -> Non
         for i in made:
             node.output[i] = f"{node.output[i]}/exact"
         nodes.append(node)
-        nodes += [cast for name in names for cast in _casts(f"{name}/exact", name, dtype)]
+        nodes += [cast for name in names for cast in _casts(f"{name}/exact", name, stored)]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
 
 
-def _casts(source: str, target: str, dtype: int) -> list[Any]:
+def _casts(source: str, target: str, stored: str) -> list[Any]:
+    dtype, _, least = NARROW[stored]
+    narrow, wide = f"{source}/narrow", f"{source}/wide" if least else target
+    casts = [helper.make_node("Cast", [source], [narrow], to=dtype), helper.make_node("Cast", [narrow], [wide], to=TensorProto.FLOAT)]
+    return [*casts, *_flushed(wide, target, least)] if least else casts
+
+
+def _flushed(source: str, target: str, least: float) -> list[Any]:
+    """Nodes that make 0 of what is smaller than ``least``; opset 7 has them all."""
+    bound = numpy_helper.from_array(np.array(least, np.float32))
     return [
-        helper.make_node("Cast", [source], [f"{source}/narrow"], to=dtype),
-        helper.make_node("Cast", [f"{source}/narrow"], [target], to=TensorProto.FLOAT),
+        helper.make_node("Constant", [], [f"{source}/least"], value=bound),
+        helper.make_node("Abs", [source], [f"{source}/size"]),
+        helper.make_node("Less", [f"{source}/size", f"{source}/least"], [f"{source}/small"]),
+        helper.make_node("Not", [f"{source}/small"], [f"{source}/kept"]),
+        helper.make_node("Cast", [f"{source}/kept"], [f"{source}/factor"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", [source, f"{source}/factor"], [target]),
     ]
 
 

@@ -92,6 +92,8 @@ def test_numbers_beyond_the_type_are_named(tmp_path) -> None:
         assert not found.ok and found.got == np.inf and found.want == 256000
         assert found.beyond == "float16"
         assert "128 of them either once it stores values in float16, whose range (6e-8 to 65504) they leave" in found.note
+    plain = flaot.verify(plan, path, {"x": np.full((4, 256), 1000, np.float32)})
+    assert plain.hint == f"--layers names the first such value; {result.hint}"
     assert result.hint == "compile with --route NODE=host for the nodes that make it"
     routed = compile_model(path, "npu_v3", Options(policy=policy_of(load_hcd("npu_v3"), routes=("MatMul=host", "Relu=host")))).plan
     assert flaot.verify(routed, path, {"x": np.full((4, 256), 1000, np.float32)}).ok

@@ -66,6 +66,20 @@ def test_values_are_rounded_to_the_type_they_are_stored_in(model, stored, eps):
     assert not bits.any()
 
 
+def test_chips_without_denormals_lose_small_numbers(tmp_path):
+    """2^-14 is the smallest normal number of float16, 2^-15 half of it; infinity and NaN stay what they are."""
+    node = helper.make_node("Neg", ["x"], ["y"])
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [5]) for n in ("x", "y")]
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 7)], ir_version=8)
+    onnx.save(model, tmp_path / "m.onnx")
+    x = np.array([2**-14, 2**-15, -3.0, 1e6, np.nan], np.float32)
+    feeds = {"x": Array("float32", x.shape, x.tobytes())}
+    for stored, small in (("float16", -(2**-15)), ("float16 without denormals", 0)):
+        y = reference(str(tmp_path / "m.onnx"), feeds, shake=1, stored=stored)["y"]
+        np.testing.assert_array_equal(y, np.array([-(2**-14), small, 3, -np.inf, np.nan], np.float32))
+
+
 def test_a_half_model_is_shaken_by_its_own_units(tmp_path):
     graph = helper.make_graph(
         [helper.make_node("Add", ["x", "x"], ["y"])], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1])],
