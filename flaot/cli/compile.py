@@ -29,6 +29,7 @@ Examples:
   flaot compile model.onnx --hcd npu_v3 --hcd x86_64_avx2               the second is the host, as it is a CPU
   flaot compile model.onnx --hcd npu_v3 --hcd npu_v2 --route Conv=npu_v2
   flaot compile model.onnx --hcd npu_v3 --memory-pool-size 4096 --queue-depth 8 --json | jq .estimate
+  flaot compile model.onnx --hcd edge_dsp --json | jq '.estimate | {energy_uj, average_mw, peak_mw, cap_mw}'
   flaot compile model.onnx --memory-effort 1000000       searches long for the smallest arena
   flaot compile model.onnx --json | jq .memory.arena_bytes"""
 

@@ -12,7 +12,7 @@ from tests.plan.programs import plan_of, seal, softmax_of_constant
 
 SIZE, MAGIC, ENDIAN, VERSION, ABI, DIGEST, SECTIONS, TENSORS, STEPS, KERNEL, PARAMS, PORTS, STRING, ARENA, RESERVED = range(0x100, 0x10F)
 ISA = 0x200
-OF_CHIPS = {Section.chips, Section.launches, Section.machines, Section.units, Section.commands, Section.waits}
+OF_CHIPS = {Section.chips, Section.launches, Section.machines, Section.units, Section.commands, Section.waits, Section.powers}
 WRITTEN = sorted(set(Section) - OF_CHIPS - {Section.frozen, Section.decisions})
 SPAN = {s: i for i, s in enumerate(WRITTEN)}
 
@@ -146,5 +146,5 @@ def test_records_that_the_tables_cover() -> None:
     """A new record needs a table here."""
     assert {r.c_name for r in fields.RECORDS} - {r.c_name for r in (HEADER, SECTION, DEVICE, ENTRY, TENSOR, STEP, PORT)} == {
         "fl_plan_step_name", "fl_plan_name", "fl_plan_frozen", "fl_plan_chip", "fl_plan_launch", "fl_plan_machine",
-        "fl_plan_unit", "fl_plan_command",
+        "fl_plan_unit", "fl_plan_command", "fl_plan_power",
     }
