@@ -72,7 +72,7 @@ static void interrupt(int signal) {
 
 static void limit(int milliseconds) {
   struct itimerval t = {.it_value = {milliseconds / 1000, milliseconds % 1000 * 1000}};
-  setitimer(ITIMER_REAL, &t, NULL);
+  setitimer(ITIMER_PROF, &t, NULL);
 }
 
 /* Memory */
@@ -456,7 +456,7 @@ static void of_plan(const char *path, size_t rounds, size_t seed) {
 int main(int argc, char **argv) {
   if (argc < 4) return 2;
   __sanitizer_set_death_callback(describe);
-  signal(SIGALRM, interrupt);
+  signal(SIGPROF, interrupt);
   for (int i = 0; i <= FL_MAX_OPERANDS; i++) reserve(&blocks[i]);
   for (int i = 3; i < argc; i++) of_plan(argv[i], strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10));
   printf("refused %zu ran %zu failed %zu too_large %zu slow %zu\n", counts.refused, counts.ran, counts.failed, counts.too_large, counts.slow);

@@ -1,12 +1,13 @@
 /* Mutates plans and opens and runs what is left, on memory of exactly the stated sizes, so that the sanitizers see any stray access.
      fuzz bits PLAN...           every truncation and every flipped bit, as is and with the digest recomputed
-     fuzz random N SEED PLAN...  N random changes of each plan (bytes, words, copied records, other plans' tails), resealed
-   Prints counts; a sanitizer report or a run of over 20 s ends the process with a description of the mutation. */
+     fuzz random N SEED PLAN...  N random changes of each plan (bytes, words, copied records), every second one in a section drawn first
+   Prints counts; a sanitizer report or a run that computes for over 20 s ends the process with a description of the mutation. */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include "core/sha256.h"
 #include "flaot/flaot.h"
@@ -30,8 +31,14 @@ static void describe(void) {
 static void give_up(int signal) {
   (void)signal;
   describe();
-  fprintf(stderr, "a run took over %d s\n", SECONDS);
+  fprintf(stderr, "a run computed for over %d s\n", SECONDS);
   _exit(3);
+}
+
+/* Of the process's own time, however busy the machine is. */
+static void limit(time_t seconds) {
+  struct itimerval timer = {{0, 0}, {seconds, 0}};
+  setitimer(ITIMER_PROF, &timer, NULL);
 }
 
 static void *exact(size_t alignment, size_t size, int fill) {
@@ -47,7 +54,7 @@ static int small_enough(const fl_plan *plan) {
   for (size_t i = 0; i < plan->tensor_count; i++)
     if (fl_elements(&plan->tensors[i]) > MOST_ELEMENTS) return 0;
   for (size_t i = 0; i < plan->chip_count; i++)
-    if (plan->chips[i].arena > LARGEST_ARENA) return 0;
+    if (plan->chips[i].arena > LARGEST_ARENA || plan->machines[i].on_chip_peak > LARGEST_ARENA) return 0;
   for (size_t i = 0; i < plan->step_count; i++)
     if (plan->steps[i].scratch_size > LARGEST_ARENA) return 0;
   return 1;
@@ -78,9 +85,9 @@ static fl_status run(const fl_plan *plan) {
   for (uint32_t i = 1; i <= plan->chip_count; i++)
     if (fl_attach(&context, i, &fl_npu_sim) != FL_OK) abort();
   set_ports(&context, plan, ports);
-  alarm(SECONDS);
+  limit(SECONDS);
   fl_status status = fl_run(&context);
-  alarm(0);
+  limit(0);
   fl_detach(&context);
   for (size_t i = 0; i < count; i++) free(ports[i]);
   free(ports), free(arena);
@@ -130,10 +137,21 @@ static uint32_t draw(size_t below) {
   return (uint32_t)((state >> 33) % (below ? below : 1));
 }
 
+/* A byte behind the header with three more behind it: anywhere in the records, or in a section that is drawn first. */
+static size_t draw_place(const uint8_t *bytes, size_t size) {
+  const fl_plan_header *h = (const void *)bytes;
+  const fl_plan_section *table = (const void *)(h + 1);
+  if (draw(2) == 0 && h->section_count > 0 && h->section_count <= (size - sizeof *h) / sizeof *table) {
+    const fl_plan_section *s = &table[draw(h->section_count)];
+    if (s->size >= 4 && s->offset <= size && s->size <= size - s->offset) return (size_t)s->offset + draw((size_t)s->size - 3);
+  }
+  size_t records = size < RECORDS || draw(8) == 0 ? size : RECORDS; /* weights come last and matter less */
+  return sizeof *h + draw(records - sizeof *h - 4);
+}
+
 static void change(uint8_t *bytes, size_t size) {
   static const uint32_t words[] = {0, 1, 2, 3, 4, 8, 64, 0x7f, 0x80, 0xff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
-  size_t records = size < RECORDS || draw(8) == 0 ? size : RECORDS; /* weights come last and matter less */
-  size_t at = sizeof(fl_plan_header) + draw(records - sizeof(fl_plan_header) - 4), word = at / 4 * 4;
+  size_t at = draw_place(bytes, size), word = at / 4 * 4;
   uint32_t value;
   memcpy(&value, bytes + word, 4);
   switch (draw(6)) {
@@ -178,7 +196,7 @@ int main(int argc, char **argv) {
   int random = argc > 4 && strcmp(argv[1], "random") == 0;
   if (!random && (argc < 3 || strcmp(argv[1], "bits") != 0)) return 2;
   __sanitizer_set_death_callback(describe);
-  signal(SIGALRM, give_up);
+  signal(SIGPROF, give_up);
   for (int i = random ? 4 : 2; i < argc; i++) load(argv[i]);
   for (size_t i = 0; i < plan_count; i++) {
     current.plan = plans[i].name, current.kind = "none";
