@@ -29,12 +29,15 @@ def check_addresses(plan: Plan) -> None:
 
 
 def address_problem(plan: Plan, index: int) -> str | None:
-    """The sentence about the first operand of a step on a chip that lies at a wrong address, or None. Raises PlanError."""
+    """The sentence about the first operand of a step on a chip that lies at a wrong address, or about what does not move one tensor, or
+    None. Raises PlanError."""
     step = plan.step(index)
     if step.device == 0:
         return None
     if step.device > len(plan.chips):
         raise plan.fail(f"step {index} runs on device {step.device} of {len(plan.devices)}")
+    if step.opcode is not Opcode.call and (len(step.inputs) != 1 or [v.dims for v in step.inputs] != [v.dims for v in step.outputs]):
+        return f"moves {len(step.inputs)} tensors to {len(step.outputs)}; one is moved to one of the same shape"
     chip, row = plan.chips[step.device - 1], plan.section(Section.chips)[step.device - 1]
     begin, size = int(row["constants_offset"]), int(row["constants_size"])
     for i, (view, window) in enumerate(zip((*step.inputs, *step.outputs), plan.windows(index), strict=True)):
