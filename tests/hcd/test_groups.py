@@ -15,7 +15,7 @@ from flaot.hcd.show import as_lines
 from tests.hcd.full import FULL
 
 DIGESTS = {
-    "edge_dsp": "ada517f1563f013008a195050a40e23d265671dd0984443a8a4517a1052ebad9",
+    "edge_dsp": "01c16eae5a4cf88dd59c7a63e3bbd449bde7c6e5452d783af8934b4c54f9777a",
     "generic_cpu": "0aa980dc448c4ae1fb949bf19220694e0793b957b3db2da48c99390a3cf1c820",
     "npu_v2": "92cc3df70b5f78d82548f6c8a708d5c11895576e887497cb903c014aa97853a5",
     "npu_v3": "b48b2854fbc4ad08e56d53fd44cf120bbe7fe68bb249451f35261cf5cf9e97ee",
