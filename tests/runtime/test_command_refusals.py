@@ -12,8 +12,10 @@ import pytest
 
 from flaot.errors import PlanError
 from flaot.ir.types import DType
+from flaot.plan.chips import address_problem
 from flaot.plan.fields import COMMAND, MACHINE, UNIT, Section
 from flaot.plan.program import Command, Launch, Unit, View
+from flaot.plan.read import read_plan
 from flaot.plan.write import _Writer
 from flaot.report.plan import open_plan
 from flaot.runtime.session import Session
@@ -201,6 +203,12 @@ def with_dma(source: View, target: View, **more: object) -> bytes:
     program = conv_through_scratchpad()
     program.steps.append(replace(dma(source, target, DMA[0], IN_TURN), **more))  # type: ignore[arg-type]
     return plan_of(program)
+
+
+@pytest.mark.parametrize("more", [{"inputs": (FAR, FAR)}, {"outputs": ()}, {"outputs": (NEAR.reshape((9,)),)}], ids=str)
+def test_what_does_not_move_one_tensor_is_said_before_anything_reads_it(more: dict[str, object]) -> None:
+    plan = read_plan(with_dma(FAR, NEAR, **more))
+    assert "; one is moved to one of the same shape" in str(address_problem(plan, len(plan.section(Section.steps)) - 1))
 
 
 def test_the_dma_step_that_the_table_damages() -> None:
