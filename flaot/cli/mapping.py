@@ -12,6 +12,7 @@ from flaot.cli.options import CHIP, FILE
 from flaot.cli.pairs import pairs
 from flaot.files import read_file
 from flaot.mapping import LEVELS as LEVELS
+from flaot.plan.fields import MAX_DEPTH
 
 if TYPE_CHECKING:
     from flaot.hcd import Board
@@ -47,7 +48,8 @@ _CHIP_OPTIONS = (
         "--memory-pool-size", type=click.IntRange(1), metavar="KB", help="On-chip memory to use, kB of 1024 bytes; all of it by default."
     ),
     click.option(
-        "--queue-depth", type=click.IntRange(1), metavar="N", help="Most commands a queue holds; by default the descriptor's figure."
+        "--queue-depth", type=click.IntRange(1, MAX_DEPTH), metavar="N",
+        help="Most commands a queue holds; by default the descriptor's figure."
     ),
     click.option(
         "--async/--no-async", "asynchronous", default=True, show_default=True, help="Whether queues of a chip run at the same time."

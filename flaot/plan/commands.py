@@ -10,11 +10,14 @@ from flaot.plan.fields import HOST_QUEUE, MAX_QUEUES, MAX_RANK, MAX_RATE, MAX_UN
 from flaot.plan.program import Opcode, Transfers
 from flaot.plan.read import Plan
 
-ALLOWED = {
+MACHINES = {
     "clock_khz": (1, 2**32 - 1), "channels": (1, MAX_QUEUES - 1), "transfer": (0, max(Transfers)), "dimensions": (1, MAX_RANK),
     "on_chip": (0, 2**63 - 1), "on_chip_rate": (1, MAX_RATE), "off_chip_rate": (1, MAX_RATE), "link_rate": (1, MAX_RATE),
 }
 """Smallest and largest value of a machine's fields."""
+
+UNITS = {"count": (1, 2**32 - 1), "rate": (1, MAX_RATE)}
+"""Those of a unit's."""
 
 
 def check_commands(plan: Plan) -> None:
@@ -48,7 +51,7 @@ def _refuse(plan: Plan, problem: str | None) -> None:
 def machine_problem(plan: Plan, index: int) -> str | None:
     """The sentence about the first field of a machine that is out of range, or None. Raises PlanError."""
     m = plan.section(Section.machines)[index]
-    for name, (low, high) in ALLOWED.items():
+    for name, (low, high) in MACHINES.items():
         if not low <= int(m[name]) <= high:
             return f"machine {index}: {name} is {int(m[name])}; allowed are {low} to {high}"
     if m["on_chip_peak"] > m["on_chip"]:
@@ -67,11 +70,12 @@ def unit_problem(plan: Plan, index: int) -> str | None:
     before = [r for r in rows[:index] if r["device"] == u["device"]]
     if len(before) >= MAX_UNITS:
         return f"unit {index} is number {len(before) + 1} of its chip; allowed are {MAX_UNITS}"
-    if u["count"] == 0 or not 0 < u["rate"] <= MAX_RATE:
-        return f"unit {index}: {int(u['count'])} units of rate {int(u['rate'])}; allowed are 1 and more, of rates from 1 to {MAX_RATE}"
-    name = plan.string(u["name"])
-    if any(plan.string(r["name"]) == name for r in before):
-        return f"unit {index}: its chip has another one named '{printable(name)}'"
+    for name, (low, high) in UNITS.items():
+        if not low <= int(u[name]) <= high:
+            return f"unit {index}: {name} is {int(u[name])}; allowed are {low} to {high}"
+    called = plan.string(u["name"])
+    if any(plan.string(r["name"]) == called for r in before):
+        return f"unit {index}: its chip has another one named '{printable(called)}'"
     return None
 
 

@@ -104,6 +104,7 @@ class Governor:
         self._left = [*rest, (over, left), *times[i + 1 :]]
         return over, tuple(drawn)
 
+
 def governor_of(machine: Machine) -> Governor | None:
     """None without a cap."""
     return Governor(machine.power) if machine.power is not None and machine.power.cap else None

@@ -37,6 +37,8 @@ MAX_QUEUES = 64
 """Above the channels of a DMA engine."""
 MAX_UNITS = 16
 """Compute units of a chip; adapter.h says the same to C."""
+MAX_DEPTH = 2**32 - 1
+"""Commands of a queue."""
 MAX_RATE, MAX_WORK = 1 << 52, 1 << 60
 HOST_QUEUE = 0xFFFFFFFF
 """Queue of the steps the host runs itself."""

@@ -79,8 +79,7 @@ class Result:
     def hint(self) -> str:
         """The way out of the first difference, where one is known."""
         first = self.first_difference
-        special = first is not None and first.worst and not math.isfinite(first.max_abs)
-        if first is None or not special:
+        if first is None or not first.worst or math.isfinite(first.max_abs):
             return ""
         ways = [] if self.layers else ["--layers names the first such value"]
         return "; ".join([*ways, *(["compile with --route NODE=host for the nodes that make it"] if first.beyond else [])])

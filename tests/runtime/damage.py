@@ -19,11 +19,11 @@ def opened(data: bytes) -> tuple[int, int]:
     return plan.status, plan.record
 
 
-def changed(data: bytes, section: Section, index: int, name: str, value: object, at: int | None = None) -> bytes:
-    """The plan with one field of one record set, resealed; ``name`` is "" for an entry of a section of numbers."""
+def changed(data: bytes, where: Section | Record, index: int, name: str, value: object, at: int | None = None) -> bytes:
+    """The plan with one field of one record set, resealed. ``where`` is a section, or HEADER or SECTION for what precedes them; ``name`` is
+    "" for an entry of a section of numbers."""
     out = bytearray(data)
-    table = np.frombuffer(out, SECTION.dtype, int(np.frombuffer(out, HEADER.dtype, 1)["section_count"][0]), HEADER.size)
-    record, start = fields.SECTIONS[section][0], int(table[table["id"] == section]["offset"][0])
+    record, start = _place(out, where)
     if not isinstance(record, Record):
         np.frombuffer(out, "<u4", 1, start + 4 * index)[0] = value
         return seal(bytes(out))
@@ -33,6 +33,13 @@ def changed(data: bytes, section: Section, index: int, name: str, value: object,
     else:
         row[name][0, at] = value
     return seal(bytes(out))
+
+
+def _place(data: bytearray, where: Section | Record) -> tuple[Record | str, int]:
+    if isinstance(where, Record):
+        return where, 0 if where is HEADER else HEADER.size
+    table = np.frombuffer(data, SECTION.dtype, int(np.frombuffer(data, HEADER.dtype, 1)["section_count"][0]), HEADER.size)
+    return fields.SECTIONS[where][0], int(table[table["id"] == where]["offset"][0])
 
 
 def tensor_of(data: bytes, step: int, operand: int) -> int:

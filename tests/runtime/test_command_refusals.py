@@ -51,9 +51,9 @@ UNITS = [
     ("device", 2, BAD_UNIT, "unit 1 is of device 2; chips are 1 to 1"),
     ("device", 2**32 - 1, BAD_UNIT, "unit 1 is of device 4294967295"),
     ("name", 2**31, STRING, ""),
-    ("count", 0, BAD_UNIT, "unit 1: 0 units of rate 1000; allowed are 1 and more"),
-    ("rate", 0, BAD_UNIT, "unit 1: 1 units of rate 0"),
-    ("rate", 2**52 + 1, BAD_UNIT, f"of rates from 1 to {2**52}"),
+    ("count", 0, BAD_UNIT, "unit 1: count is 0; allowed are 1 to 4294967295"),
+    ("rate", 0, BAD_UNIT, "unit 1: rate is 0; allowed are 1 to 4503599627370496"),
+    ("rate", 2**52 + 1, BAD_UNIT, f"unit 1: rate is {2**52 + 1}; allowed are 1 to {2**52}"),
     ("reserved", 1, RESERVED, ""),
 ]
 COMMANDS = [

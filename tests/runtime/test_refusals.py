@@ -9,6 +9,8 @@ from flaot.plan import fields
 from flaot.plan.fields import DEVICE, ENTRY, HEADER, PORT, SECTION, STEP, TENSOR, Record, Section
 from flaot.runtime.capi import NativePlan, aligned
 from tests.plan.programs import plan_of, seal, softmax_of_constant
+from tests.runtime import damage
+from tests.runtime.damage import opened
 
 SIZE, MAGIC, ENDIAN, VERSION, ABI, DIGEST, SECTIONS, TENSORS, STEPS, KERNEL, PARAMS, PORTS, STRING, ARENA, RESERVED = range(0x100, 0x10F)
 ISA = 0x200
@@ -17,31 +19,13 @@ WRITTEN = sorted(set(Section) - OF_CHIPS - {Section.frozen, Section.decisions})
 SPAN = {s: i for i, s in enumerate(WRITTEN)}
 
 
-def opened(data: bytes) -> tuple[int, int]:
-    room = aligned(len(data), 64)[: len(data)]
-    room[:] = np.frombuffer(data, np.uint8)
-    plan = NativePlan(room)
-    return plan.status, plan.record
-
-
 def table(data: bytearray) -> np.ndarray:
     return np.frombuffer(data, SECTION.dtype, len(WRITTEN), HEADER.size)
 
 
 def changed(where: Section | Record, index: int, name: str, value: object, at: int | None = None) -> bytes:
-    """The plan with one field set, resealed. ``where`` is a section, or HEADER or SECTION for what precedes them."""
-    data = bytearray(plan_of(softmax_of_constant()))
-    if isinstance(where, Section):
-        record, start = fields.SECTIONS[where][0], int(table(data)[SPAN[where]]["offset"])
-        assert isinstance(record, Record)
-    else:
-        record, start = where, 0 if where is HEADER else HEADER.size
-    row = np.frombuffer(data, record.dtype, 1, start + index * record.size)
-    if at is None:
-        row[name] = value
-    else:
-        row[name][0, at] = value
-    return seal(bytes(data))
+    """The plan with one field set, resealed."""
+    return damage.changed(plan_of(softmax_of_constant()), where, index, name, value, at)
 
 
 def test_the_plan_itself_is_accepted() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from flaot.errors import DoesNotFitError, UnsupportedError
+from flaot.errors import DoesNotFitError, UnsupportedError, UsageError
 from flaot.mapping.decisions import Pathed
+from flaot.plan.fields import MAX_DEPTH
 from flaot.plan.program import Named, Program
 from flaot.schedule.assign import assign_memory
 from flaot.schedule.chip.commands import assign_commands
@@ -25,7 +26,8 @@ LIMITS = (1.0, 0.94, 0.88, 0.8, 0.7, 0.6, 0.45, 0.3)
 class ChipOptions:
     """``pool`` limits on-chip memory (bytes), ``depth`` the commands each queue holds; without ``asynchronous`` nothing overlaps.
     ``depth_first`` allows chains of steps to be run in stripes, ``few`` prefers few steps to little time; ``memory_effort`` is that of
-    :func:`flaot.schedule.assign.assign_memory`, ``host`` what the host's own steps are taken to cost."""
+    :func:`flaot.schedule.assign.assign_memory`, ``host`` what the host's own steps are taken to cost. Raises UsageError for a depth that
+    plans do not hold."""
 
     pool: int | None = None
     depth: int | None = None
@@ -34,6 +36,10 @@ class ChipOptions:
     few: bool = False
     memory_effort: int | None = None
     host: HostSpeed = HostSpeed()
+
+    def __post_init__(self) -> None:
+        if self.depth is not None and self.depth not in range(1, MAX_DEPTH + 1):
+            raise UsageError(f"queue depth {self.depth}; allowed are 1 to {MAX_DEPTH}")
 
 
 PLAIN = ChipOptions()

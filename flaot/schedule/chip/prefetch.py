@@ -13,7 +13,6 @@ from flaot.schedule.memory import Block, align_up, lower_bound, plan
 SHARES = (1.0, 0.8, 0.5, 0.0)
 """Parts of the room beside what steps work on that are filled ahead of time; the first with which everything finds a place."""
 
-
 BEHIND = (1.0, 0.9, 0.8, 0.0)
 """Parts of on-chip memory that results may fill while they are taken out; the first with which everything finds a place."""
 

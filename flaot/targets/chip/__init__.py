@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flaot.hcd.rules import active_units
 from flaot.ir.types import DType, Rounding
 from flaot.plan.program import Chip
+from flaot.targets.chip.figures import check_figures
 from flaot.targets.chip.machine import machine_of
 from flaot.targets.cpu import Cpu
 
@@ -30,12 +31,13 @@ def rounding_of(hcd: Hcd) -> Rounding:
 
 
 def chip_limits(hcd: Hcd, layouts: ChipLayouts, bus: int = 0) -> Chip:
-    """The limits a plan states, which launches on the chip are held to; ``bus`` is the number of the bus of its transfers."""
+    """The limits a plan states, which launches on the chip are held to; ``bus`` is the number of the bus of its transfers. Raises
+    HcdError where a plan cannot hold them."""
     full = hcd.full
     tensor, constraints, numerics = full.tensor, full.constraints, full.numerics
     assert tensor is not None and constraints is not None
     attention = [u for u in active_units(full).values() if u.supported_heads or u.max_sequence_length]
-    return Chip(
+    chip = Chip(
         hcd.name, full.chip.device_type, constraints.memory_alignment_bytes or 64, tensor.max_rank or 0, constraints.max_batch_size or 0,
         constraints.max_sequence_length or 0, max((u.max_sequence_length or 0 for u in attention), default=0),
         tuple(sorted({h for u in attention for h in u.supported_heads or ()})),
@@ -45,3 +47,5 @@ def chip_limits(hcd: Hcd, layouts: ChipLayouts, bus: int = 0) -> Chip:
         numerics is not None and numerics.denormals == "flush",
         machine=machine_of(hcd, bus=bus),
     )
+    check_figures(hcd, chip)
+    return chip

@@ -14,26 +14,22 @@ from flaot.targets.chip.power import power_of
 T = TypeVar("T")
 
 
-def machine_of(hcd: Hcd, pool: int | None = None, depth: int | None = None, bus: int = 0) -> Machine:
-    """The machine a descriptor states. ``pool`` limits the bytes of on-chip memory, ``depth`` the commands a queue holds; ``bus`` is the
-    number of the bus of its transfers.
-
-    Raises HcdError for a descriptor without memories.
-    """
+def machine_of(hcd: Hcd, bus: int = 0) -> Machine:
+    """The machine a descriptor states; ``bus`` is the number of the bus of its transfers. Raises HcdError for a descriptor without
+    memories."""
     full = hcd.full
     if full.memory is None or full.memory.on_chip_cache is None or full.memory.off_chip_memory is None:
         raise HcdError("no on_chip_cache and off_chip_memory; a chip needs both", origin=hcd.origin("memory"))
     chip, off, dma, host = full.memory.on_chip_cache, full.memory.off_chip_memory, filled(full.dma), filled(full.host)
     mhz = filled(full.clock_mhz)
-    size = chip.size_kb * 1024
     return Machine(
         clock_khz=max(1, round(mhz * 1000)),
         units=tuple(_unit(hcd, name, unit, mhz) for name, unit in active_units(full).items()),
-        on_chip=size if pool is None else min(size, pool),
+        on_chip=chip.size_kb * 1024,
         on_chip_rate=per_kilocycle(chip.bandwidth_gb_per_s * 1e9, mhz),
         off_chip_rate=per_kilocycle(min(off.bandwidth_gb_per_s, filled(dma.gb_per_s)) * 1e9, mhz),
         channels=filled(dma.channels),
-        depth=depth if depth is not None else dma.max_outstanding or 0,
+        depth=dma.max_outstanding or 0,
         setup_cycles=filled(dma.setup_cycles),
         latency_cycles=_latency(hcd),
         transfer=transfers_of(hcd),
