@@ -66,7 +66,7 @@ def show(d: dict[str, Any], nodes: bool) -> None:
         console.out(f"  off-chip memory  {console.size(t['bytes_in'])} read, {console.size(t['bytes_out'])} written{within}{wait}")
         console.out(f"  on-chip memory   {console.size(c['on_chip_peak_bytes'])} of {console.size(c['on_chip_bytes'])}")
         planned = "" if c["counted"] else ", as planned"
-        console.out(f"  steps            {t['launches']} launches, {t['dmas']} by DMA, {t['copies']} transfers{planned}")
+        console.out(f"  steps            {t['launches']} launches, {t['dmas']} by DMA, {transfers(t['copies'], c['transfer'])}{planned}")
         console.out(f"  busy             {', '.join(_busy(q) for q in c['units'])}")
         if "energy_uj" in c:
             cap = f" of {c['cap_mw']:.1f}" if "cap_mw" in c else ""
@@ -76,6 +76,11 @@ def show(d: dict[str, Any], nodes: bool) -> None:
         _nodes(d["nodes"])
     if "trace" in d:
         console.out(f"trace saved to {printable(d['trace'], 200)}; ui.perfetto.dev shows it")
+
+
+def transfers(count: int, kind: str) -> str:
+    """How many there are, and whether they move anything."""
+    return f"{count} transfers{' (zero-copy: nothing is moved)' if kind == 'zero_copy' else ''}"
 
 
 def _busy(queue: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from flaot.cli import console
+from flaot.cli.chips import transfers
 from flaot.cli.options import FILE, json_option
 from flaot.errors import UsageError, printable
 
@@ -61,8 +62,9 @@ def command(plan: str, steps: bool, why: str | None, timeline: bool, decisions: 
         f" constants {console.size(memory['constants_bytes'])}, aligned to {memory['alignment']} bytes"
     )
     for c in document["chips"]:
+        counts = f"{c['steps']} launches, {c['dmas']} by DMA, {transfers(c['transfers'], c['transfer'])}"
         console.out(
-            f"  on {c['name']:10} {c['steps']} launches, {c['dmas']} by DMA, {c['transfers']} transfers; {', '.join(c['dtypes'])};"
+            f"  on {c['name']:10} {counts}; {', '.join(c['dtypes'])};"
             f" on-chip memory {console.size(c['on_chip_peak_bytes'])} of {console.size(c['on_chip_bytes'])},"
             f" off-chip {console.size(c['arena_bytes'])}, constants {console.size(c['constants_bytes'])}"
         )

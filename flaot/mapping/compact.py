@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-VERSION = 1
+VERSION = 2
 T = TypeVar("T")
 
 

@@ -6,7 +6,7 @@ figures stand in; they matter only for where cheap nodes between host nodes go.
 
 A tensor passes between host and chip in ``setup + bytes * sharers / rate``: ``host.link_setup_cycles`` and ``host.link_gb_per_s`` of the
 chip, and how many chips of the plan that run some of the model name the same ``host.bus``, as each of them gets its part of it. The
-setup of asynchronous transfers is hidden behind what the host does meanwhile; zero-copy ones cost nothing.
+setup of asynchronous transfers is hidden behind what the host does meanwhile; zero-copy ones cost nothing and leave the bus to others.
 """
 
 from __future__ import annotations
@@ -77,12 +77,15 @@ class ChipCost:
 
     def transfer(self, type: TensorType) -> float:
         """Nanoseconds to bring a tensor, as stored, from the host's memory to the chip's or back."""
-        match transfers_of(self.hcd):
-            case Transfers.zero_copy:
-                return 0.0
-            case Transfers.asynchronous:
-                return type.nbytes * self.sharers / self._link_rate
-        return self._link_setup + type.nbytes * self.sharers / self._link_rate
+        if self.zero_copy:
+            return 0.0
+        setup = 0.0 if transfers_of(self.hcd) is Transfers.asynchronous else self._link_setup
+        return setup + type.nbytes * self.sharers / self._link_rate
+
+    @property
+    def zero_copy(self) -> bool:
+        """Whether transfers move nothing."""
+        return transfers_of(self.hcd) is Transfers.zero_copy
 
     @cached_property
     def _link_rate(self) -> float:
@@ -104,8 +107,9 @@ class CostModel:
     def chips(self) -> dict[str, ChipCost]:
         """By the chip's name."""
         buses = dict(zip((h.name for h in self.board.chips), self.board.buses, strict=True))
-        using = [bus for name, bus in buses.items() if self.users is None or name in self.users]
-        return {h.name: ChipCost(h, max(1, using.count(buses[h.name]))) for h in self.board.chips}
+        alone = {h.name: ChipCost(h) for h in self.board.chips}
+        using = [buses[name] for name, chip in alone.items() if not chip.zero_copy and (self.users is None or name in self.users)]
+        return {name: replace(chip, sharers=max(1, using.count(buses[name]))) for name, chip in alone.items()}
 
     @cached_property
     def host(self) -> HostSpeed:

@@ -55,7 +55,8 @@ class Decision:
 class Inserted:
     """A Transfer, Cast or Relayout that the model does not hold: the value, its bytes as they are read, estimated nanoseconds, the device
     (Transfer), element type (Cast) or layout (Relayout) on both sides, where it runs, who wanted it, and what would remove it.
-    ``edge`` says that one side is an input or output of the model."""
+    ``edge`` says that one side is an input or output of the model, ``zero_copy`` that host and chip see the same memory, so that bytes and
+    nanoseconds are 0."""
 
     kind: str
     value: str
@@ -67,11 +68,13 @@ class Inserted:
     wanted_by: str
     remedy: str
     edge: bool = False
+    zero_copy: bool = False
 
     def line(self) -> str:
         """As a person reads it."""
         what = f"{self.kind} of '{self.value}' from {self.source} to {self.target}"
-        return f"{what}, {self.nbytes} bytes, {self.cost_ns:.0f} ns; removed by: {self.remedy}"
+        price = "zero-copy: nothing is moved" if self.zero_copy else f"{self.nbytes} bytes, {self.cost_ns:.0f} ns"
+        return f"{what}, {price}; removed by: {self.remedy}"
 
 
 @dataclass(frozen=True)

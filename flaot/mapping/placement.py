@@ -138,7 +138,7 @@ def route(source: Form, target: Form) -> list[Form]:
         middle = Form(HOST.device, source.dtype)
         return [middle, *route(middle, target)]
     middle = Form(HOST.device, target.dtype if source.device == HOST.device else source.dtype)
-    return [f for f in (middle, target) if f != source]
+    return [f for f in dict.fromkeys((middle, target)) if f != source]
 
 
 class _Conversions:
@@ -177,6 +177,7 @@ class _Conversions:
 
     def _convert(self, value: Value, held: Form, form: Form, source: Value, reader: Node | GraphOutput) -> Value:
         moves = held.device != form.device
+        free = moves and self.model.chips[form.device if held.device == HOST.device else held.device].zero_copy
         origin = source.producer.origin if source.producer is not None else ()
         node = self.graph.add_node(Transfer(form.device) if moves else Recast(form.dtype), [value], origin=origin)
         if not moves and form.device != HOST.device:
@@ -188,7 +189,7 @@ class _Conversions:
             Inserted(
                 kind="Transfer" if moves else "Cast",
                 value=source.name,
-                nbytes=value.stored_type.nbytes,
+                nbytes=0 if free else value.stored_type.nbytes,
                 cost_ns=conversion(value, held, form, self.model),
                 source=held.device if moves else held.dtype.name,
                 target=form.device if moves else form.dtype.name,
@@ -196,6 +197,7 @@ class _Conversions:
                 wanted_by=reader.where if isinstance(reader, Node) else f"output '{reader.name}'",
                 remedy=self._remedy(source, reader, moves),
                 edge=source.producer is None or not isinstance(reader, Node),
+                zero_copy=free,
             )
         )
         return out

@@ -128,7 +128,9 @@ class Record:
             if not held["count"]:
                 continue
             where = f"{held['inner']} inside the model" if held["inner"] else "all at the model's inputs and outputs"
-            lines.append(f"{held['count']} x {kind}, {held['bytes']} bytes, {where}")
+            free = sum(i.zero_copy for i in self.inserted if i.kind == kind)
+            moved = f"{held['bytes']} bytes" + (f" ({free} zero-copy: nothing is moved)" if free else "")
+            lines.append(f"{held['count']} x {kind}, {moved}, {where}")
             remedies = Counter(i.remedy for i in self.inserted if i.kind == kind and not i.edge)
             lines += [f"  {n} x removed by: {text}" for text, n in remedies.most_common(3)]
         return lines

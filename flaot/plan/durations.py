@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from flaot.plan.program import Machine, Opcode, Space, Step, Transfers, View
+from flaot.plan.program import Machine, Opcode, Space, Step, View
 
 
 def of_cycles(machine: Machine, cycles: int) -> int:
@@ -74,8 +74,13 @@ def dma_time(machine: Machine, nbytes: int) -> int:
     return of_amount(machine, nbytes, machine.off_chip_rate)
 
 
+def link_bytes(machine: Machine, step: Step) -> int:
+    """Bytes that a transfer between host and chip moves: none where both see the same memory."""
+    return 0 if machine.zero_copy else touched(step.inputs[0])
+
+
 def link_time(machine: Machine, nbytes: int) -> tuple[int, int]:
-    """Picoseconds before a transfer between host and chip moves its first byte, and while it moves."""
-    if machine.transfer is Transfers.zero_copy:
+    """Picoseconds before a transfer between host and chip moves its first byte, and while it moves so many."""
+    if machine.zero_copy:
         return 0, 0
     return of_cycles(machine, machine.link_setup_cycles), of_amount(machine, nbytes, machine.link_rate)

@@ -259,6 +259,11 @@ class Machine:
     power: Power | None = None
 
     @property
+    def zero_copy(self) -> bool:
+        """Whether its transfers move nothing."""
+        return self.transfer is Transfers.zero_copy
+
+    @property
     def link_queue(self) -> int:
         return self.channels + len(self.units)
 

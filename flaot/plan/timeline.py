@@ -238,7 +238,7 @@ class _Clock:
 
     def _move(self, machine: Machine, step: Step, command: Command, start: int) -> _Course:
         if step.opcode is Opcode.transfer:
-            setup, length = (0, 0) if self.alone else durations.link_time(machine, durations.touched(step.inputs[0]))
+            setup, length = (0, 0) if self.alone else durations.link_time(machine, durations.link_bytes(machine, step))
             bus = self.links.setdefault(machine.bus, _Bus())
         else:
             setup, length = durations.dma_setup(machine, step), durations.dma_time(machine, durations.off_chip_bytes(step))

@@ -27,7 +27,7 @@ class QueueUse:
 @dataclass(frozen=True)
 class Traffic:
     """What one run moves: bytes of DMA steps into and out of on-chip memory, bytes that kernels on DMA queues read and write off chip,
-    bytes to and from the host; how many launches, DMA steps and transfers that takes."""
+    bytes over the link to and from the host, 0 where transfers are zero-copy; how many launches, DMA steps and transfers that takes."""
 
     bytes_in: int = 0
     bytes_out: int = 0
@@ -149,7 +149,7 @@ def traffic_of(steps: Sequence[Step], machine: Machine) -> Traffic:
         if s.opcode is Opcode.transfer:
             total["copies"] += 1
             into = s.outputs[0].buffer.space is Space.device
-            total["bytes_to_device" if into else "bytes_from_device"] += durations.touched(s.inputs[0])
+            total["bytes_to_device" if into else "bytes_from_device"] += durations.link_bytes(machine, s)
         elif s.opcode is Opcode.dma:
             total["dmas"] += 1
             total["bytes_in" if s.outputs[0].buffer.space is Space.on_chip else "bytes_out"] += durations.off_chip_bytes(s)

@@ -115,6 +115,7 @@ class ChipReport:
             "chip": chip.name,
             "device_type": chip.device_type,
             "clock_mhz": chip.machine.clock_khz / 1000,
+            "transfer": chip.machine.transfer.name,
             "cycles": use.cycles,
             "time_us": use.taken / PS_PER_US,
             "total_us": self.line.end / PS_PER_US,

@@ -26,6 +26,7 @@ def gantt(report: ChipReport, width: int = WIDTH) -> list[str]:
         "Chips as if the host and transfers took no time",
         *_drawing(report, report.usage.alone, _devices(report), width),
         "",
+        *(f"Transfers of {c.name} are zero-copy: nothing is moved" for c in report.chips if c.machine.zero_copy),
         "Busy up to . 1/4, : 1/2, = 3/4, # all of a column's time; memory: tenths of on-chip memory in use",
     ]
 

@@ -94,6 +94,7 @@ def _chip(plan: Plan, index: int) -> dict[str, Any]:
         "constants_bytes": int(row["constants_size"]),
         "steps": sum(s.opcode is Opcode.call for s in on_it),
         "transfers": sum(s.opcode is Opcode.transfer for s in on_it),
+        "transfer": c.machine.transfer.name,
         "dmas": sum(s.opcode is Opcode.dma for s in on_it),
         "on_chip_bytes": c.machine.on_chip,
         "on_chip_peak_bytes": c.machine.on_chip_peak,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from flaot.plan.durations import off_chip_bytes, touched
+from flaot.plan.durations import link_bytes, off_chip_bytes, touched
 from flaot.plan.program import Opcode, Step
 from flaot.plan.timeline import HOST, Span
 from flaot.plan.usage import PS_PER_US, UW_PER_MW
@@ -64,9 +64,22 @@ def _details(report: ChipReport, step: Step, span: Span) -> dict[str, Any]:
     found: dict[str, Any] = {"step": span.step, "op": step.op, "nodes": " ".join(step.origin)}
     if step.kernel:
         found["kernel"] = f"{step.kernel}.{step.variant}"
-    found["bytes"] = off_chip_bytes(step) if step.opcode is not Opcode.call else sum(touched(v) for v in (*step.inputs, *step.outputs))
+    found["bytes"] = _bytes(report, step)
     if step.device != HOST:
-        found["cycles"] = -(-span.duration * report.chips[step.device - 1].machine.clock_khz // 10**9)
+        machine = report.chips[step.device - 1].machine
+        found["cycles"] = -(-span.duration * machine.clock_khz // 10**9)
+        if step.opcode is Opcode.transfer:
+            found["transfer"] = machine.transfer.name
         found["end_us"] = span.end / PS_PER_US
     found |= {"issued_us": span.issued / PS_PER_US, "bus_wait_us": span.contention / PS_PER_US}
     return found | {"waits": " ".join(map(str, step.command.waits))}
+
+
+def _bytes(report: ChipReport, step: Step) -> int:
+    """What a step moves, or what a call reads and writes."""
+    match step.opcode:
+        case Opcode.transfer:
+            return link_bytes(report.chips[step.device - 1].machine, step)
+        case Opcode.dma:
+            return off_chip_bytes(step)
+    return sum(touched(v) for v in (*step.inputs, *step.outputs))

@@ -14,9 +14,9 @@ from flaot.runtime.library import OK, functions, status_text
 class Counters:
     """What one chip has done since the session was opened; 0 where its adapter does not count.
 
-    ``copies`` are transfers between host and chip, of ``bytes_to_device`` and ``bytes_from_device``, constants aside; ``dmas`` move
-    ``bytes_in`` and ``bytes_out`` of the on-chip memory, of which ``on_chip_peak`` bytes, from the first one on, were touched at most.
-    ``nanoseconds`` is the time the adapter worked, which is the simulator's own and says nothing of the chip's.
+    ``copies`` are transfers between host and chip, of ``bytes_to_device`` and ``bytes_from_device`` (0 where they are zero-copy), constants
+    aside; ``dmas`` move ``bytes_in`` and ``bytes_out`` of the on-chip memory, of which ``on_chip_peak`` bytes, from the first one on, were
+    touched at most. ``nanoseconds`` is the time the adapter worked, which is the simulator's own and says nothing of the chip's.
     """
 
     launches: int = 0

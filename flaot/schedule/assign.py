@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flaot.plan.program import Buffer, Program, Space
+from flaot.plan.program import Buffer, Opcode, Program, Space, Transfers
 from flaot.schedule.memory import Block, align_up, lower_bound, plan
 
 
@@ -25,10 +25,21 @@ def _pack(program: Program, space: Space, device: int, unit: int, scratch: list[
         for view in (*step.inputs, *step.outputs):
             b = view.buffer
             if b.space is space and b.index == device:
-                spans[id(b)] = (b, spans[id(b)][1] if id(b) in spans else i, i)
+                until = _until(program, i) if space is Space.arena else i
+                _, first, last = spans.get(id(b), (b, i, i))
+                spans[id(b)] = (b, first, max(last, until))
     buffers = list(spans.values())
     blocks = [Block(align_up(b.nbytes, unit), first, last) for b, first, last in buffers] + scratch
     offsets, size = plan(blocks, effort)
     for (b, _, _), offset in zip(buffers, offsets, strict=False):
         b.offset = offset
     return offsets[len(buffers) :], size, lower_bound(blocks)
+
+
+def _until(program: Program, index: int) -> int:
+    """The last step that may not take the host's memory which a step uses: while an asynchronous transfer reads it, the host goes on
+    with its next step."""
+    step = program.steps[index]
+    if step.opcode is not Opcode.transfer or program.chips[step.device - 1].machine.transfer is not Transfers.asynchronous:
+        return index
+    return next((i for i in range(index + 1, len(program.steps)) if not program.steps[i].device), index)

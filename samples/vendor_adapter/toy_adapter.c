@@ -167,8 +167,8 @@ static fl_status copy(void *handle, const fl_command *command, fl_direction dire
   if (status == FL_OK && command) status = host_waits(d, command);
   if (status != FL_OK || size == 0) return status;
   bool in = direction == FL_TO_DEVICE;
-  d->counters.copies++;
-  *(in ? &d->counters.bytes_to_device : &d->counters.bytes_from_device) += size;
+  if (command) d->counters.copies++;
+  if (command && !d->chip.zero_copy) *(in ? &d->counters.bytes_to_device : &d->counters.bytes_from_device) += size;
   if (in) return check(d, toy_memory_write(d->toy, object_of(address), offset_of(address), host, size), "toy_memory_write");
   return check(d, toy_memory_read(d->toy, object_of(address), offset_of(address), host, size), "toy_memory_read");
 }

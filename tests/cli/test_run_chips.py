@@ -10,7 +10,7 @@ import pytest
 from flaot.plan.program import Power
 from tests.cli.models import write_pair
 from tests.plan.programs import plan_of
-from tests.plan.queues import SLOW, softmax_on_chip
+from tests.plan.queues import FREE, SLOW, softmax_on_chip
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +32,15 @@ def test_a_run_tells_about_its_chips(run, tmp_path):
     text = run("run", "chip.flp").out
     assert "NPU-V3 was simulated" in text and text.endswith(BLOCK)
     assert not (tmp_path / "chip.trace.json").exists()
+
+
+def test_a_run_tells_transfers_that_move_nothing(run, tmp_path):
+    (tmp_path / "free.flp").write_bytes(plan_of(softmax_on_chip(FREE)))
+    told = BLOCK.replace("0.094 us with", "0.062 us with").replace("2 transfers", "2 transfers (zero-copy: nothing is moved)")
+    assert run("run", "free.flp").out.endswith(told.replace("link 34 %", "link 0 %"))
+    (chip,) = json.loads(run("run", "free.flp", "--json").out)["chips"]
+    assert (chip["transfer"], chip["traffic"]["copies"], chip["traffic"]["bytes_to_device"]) == ("zero_copy", 2, 0)
+    assert "2 by DMA, 2 transfers (zero-copy: nothing is moved);" in run("inspect", "free.flp").out
 
 
 def test_a_run_tells_the_energy_of_chips_that_state_power(run, tmp_path):

@@ -20,6 +20,7 @@ from flaot.targets.chip.machine import machine_of
 from flaot.targets.devices import speed_of
 from tests.mapping.models import small
 
+LINK = "link_setup_cycles: 0, link_gb_per_s: 2"
 FEW, MANY = 20, 400
 """Elements for which the assumed figures keep the nodes on the host, and bring them to the chip."""
 
@@ -95,7 +96,7 @@ def test_chips_on_one_bus_pay_twice_for_every_byte(mine: str, other: str, device
 
 
 def test_a_chip_that_runs_nothing_of_the_model_leaves_the_bus_to_the_other() -> None:
-    board = Board(tuple(small(n, "Relu", host="link_setup_cycles: 0, link_gb_per_s: 2, bus: pci") for n in ("ONE", "TWO")))
+    board = Board(tuple(small(n, "Relu", host=f"{LINK}, bus: pci") for n in ("ONE", "TWO")))
     tensor = TensorType(DType.float16, (1000,))
     assert CostModel(board).transfer(tensor, "ONE") == 2000 / 2 * 2
     assert CostModel(board, frozenset(("ONE", "host"))).transfer(tensor, "ONE") == 2000 / 2
@@ -131,6 +132,13 @@ def test_the_plan_s_machines_know_bus_and_transfers() -> None:
     assert numbers("pci", "", "pci") == (0, 1, 0) and numbers("", "") == (0, 1) and numbers("a", "b", "a") == (0, 1, 0)
     machine = machine_of(one("transfers: zero_copy"), bus=2)
     assert (machine.bus, machine.transfer) == (2, Transfers.zero_copy)
+
+
+def test_zero_copy_transfers_cost_nothing_and_leave_the_bus_to_others() -> None:
+    free, paid = small("ONE", "Relu", host="transfers: zero_copy, bus: pci"), small("TWO", "Relu", host=f"{LINK}, bus: pci")
+    model, tensor = CostModel(Board((free, paid))), TensorType(DType.float16, (1000,))
+    assert model.transfer(tensor, "ONE") == 0 and model.transfer(tensor, "TWO") == 2000 / 2
+    assert model.fewer() == []
 
 
 def test_the_first_chip_that_states_its_host_describes_it() -> None:

@@ -93,6 +93,7 @@ def test_the_way_between_two_forms() -> None:
     assert route(host, host) == []
     assert route(host, chip16) == [half, chip16]
     assert route(chip16, host) == [half, host]
+    assert route(chip16, half) == [half] and route(half, chip16) == [chip16]
     assert route(chip16, other) == [half, Form("host", DType.bfloat16), other]
     assert route(chip16, Form("A", DType.bfloat16)) == [Form("A", DType.bfloat16)]
 

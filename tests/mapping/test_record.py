@@ -53,7 +53,7 @@ def test_texts_stand_once() -> None:
 
 def test_damage_is_an_error() -> None:
     data = record().compact()
-    for bad in (data[:-1], data + b"x", b"\x02" + data[1:], b"", b"\x01\xff\xff\xff\xff\x0f", data.replace(b"{", b"[", 1)):
+    for bad in (data[:-1], data + b"x", b"\x01" + data[1:], b"", b"\x02\xff\xff\xff\xff\x0f", data.replace(b"{", b"[", 1)):
         with pytest.raises(PlanError, match="the record of decisions cannot be read"):
             Record.parse(bad)
 
@@ -99,6 +99,14 @@ def test_summary() -> None:
         "fused: 1 x conv_relu",
         "  1 x up_act runs as 2 steps, as no kernel takes them as one",
     ]
+
+
+def test_zero_copy_transfers_are_told_apart() -> None:
+    held = record()
+    held.inserted.append(Inserted("Transfer", "z", 0, 0.0, "NPU", "host", "host", "output 'z'", "none", True, zero_copy=True))
+    assert Record.parse(held.compact()).inserted[-1].zero_copy
+    assert "2 x Transfer, 640 bytes (1 zero-copy: nothing is moved), 1 inside the model" in held.summary_lines()
+    assert held.inserted[-1].line() == "Transfer of 'z' from NPU to host, zero-copy: nothing is moved; removed by: none"
 
 
 def test_a_plan_for_a_chip_holds_its_record_and_one_for_a_cpu_when_asked() -> None:

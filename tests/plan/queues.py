@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flaot.ir.types import DType, TensorType
-from flaot.plan.program import Buffer, Command, Launch, Machine, Opcode, Program, Space, Step, Unit, View
+from flaot.plan.program import Buffer, Chip, Command, Launch, Machine, Opcode, Program, Space, Step, Transfers, Unit, View
 from tests.plan.devices import NPU, transfer
 from tests.plan.devices import on_chip as off_chip
 from tests.plan.programs import port, softmax_step
@@ -25,7 +25,11 @@ def inside(offset: int, type: TensorType = ROW) -> View:
     return View.dense(Buffer(Space.on_chip, type.nbytes, index=1, offset=offset), type)
 
 
-def softmax_on_chip() -> Program:
+FREE = replace(SLOW, machine=replace(SLOW.machine, transfer=Transfers.zero_copy))
+"""The same where the host sees the chip's memory."""
+
+
+def softmax_on_chip(chip: Chip = SLOW) -> Program:
     """y = softmax(x): in over the link (16 ns), on chip (5 + 16), softmax (4 + the 16 it reads), off chip (5 + 16), out (16)."""
     x, y = port(Space.input, 0, "x", ROW), port(Space.output, 0, "y", ROW)
     far_x, far_y, near_x, near_y = off_chip(0, ROW), off_chip(1024, ROW), inside(0), inside(256)
@@ -37,4 +41,4 @@ def softmax_on_chip() -> Program:
         Step("", "", (near_y,), (far_y,), op="Store", opcode=Opcode.dma, command=Command(0, (2,)), **named),
         replace(transfer(far_y, y.view), command=Command(2, (3,))),
     ]
-    return Program([x], [y], steps, arena=0, chips=[SLOW])
+    return Program([x], [y], steps, arena=0, chips=[chip])

@@ -17,7 +17,7 @@ from flaot.report.trace import trace
 from flaot.runtime.feeds import load_feeds
 from flaot.runtime.lean import LeanSession
 from tests.plan.programs import plan_of
-from tests.plan.queues import softmax_on_chip
+from tests.plan.queues import FREE, softmax_on_chip
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "mnist" / "digits.onnx"
 NS = 1000
@@ -41,6 +41,23 @@ def test_cycles_traffic_and_utilisation(small: ChipReport) -> None:
     assert (chip["traffic"]["launches"], chip["traffic"]["dmas"], chip["traffic"]["copies"]) == (1, 2, 2)
     busy = {q["name"]: (q["busy_us"], q["utilisation"]) for q in chip["units"]}
     assert busy == {"dma0": (0.042, 42 / 62), "vector": (0.020, 20 / 62), "link": (0.032, 32 / 94)}
+
+
+def test_zero_copy_transfers_move_nothing() -> None:
+    report = ChipReport(read_plan(plan_of(softmax_on_chip(FREE))))
+    chip = report.chip_json(1)
+    assert (chip["cycles"], chip["total_us"], chip["transfer"]) == (62, 0.062, "zero_copy")
+    assert [chip["traffic"][n] for n in ("copies", "bytes_to_device", "bytes_from_device", "bytes_in")] == [2, 0, 0, 16]
+    assert chip["units"][-1] == {"name": "link", "busy_us": 0, "utilisation": 0}
+    moved = [e for e in json.loads(trace(report)) if e.get("cat") == "Transfer"]
+    assert [(e["dur"], e["args"]["bytes"], e["args"]["transfer"]) for e in moved] == [(0, 0, "zero_copy")] * 2
+    assert "Transfers of NPU-V3 are zero-copy: nothing is moved" in gantt(report)
+
+
+def test_transfers_over_the_link_have_bytes(small: ChipReport) -> None:
+    moved = [e for e in json.loads(trace(small)) if e.get("cat") == "Transfer"]
+    assert [(e["dur"], e["args"]["bytes"], e["args"]["transfer"]) for e in moved] == [(0.016, 16, "synchronous")] * 2
+    assert not any("zero-copy" in line for line in gantt(small))
 
 
 def test_writing_behind_counts_once() -> None:

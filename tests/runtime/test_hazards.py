@@ -10,7 +10,7 @@ import pytest
 
 from flaot.errors import PlanError, UsageError
 from flaot.ir.types import DType, TensorType
-from flaot.plan.program import Buffer, Command, Launch, Program, Space, Step, View
+from flaot.plan.program import Buffer, Command, Launch, Program, Space, Step, Transfers, View
 from flaot.runtime.counters import Counters
 from flaot.runtime.session import Session
 from tests.plan.devices import (
@@ -158,6 +158,14 @@ def test_counters_add_up_over_runs() -> None:
     session.close()
     with pytest.raises(UsageError, match="the session is closed"):
         session.counters()
+
+
+def test_zero_copy_transfers_are_counted_and_their_bytes_are_not() -> None:
+    chip = replace(TWO_CHANNELS, machine=replace(TWO_CHANNELS.machine, transfer=Transfers.zero_copy))
+    session = Session(plan_of(conv_through_scratchpad(chip=chip)))
+    assert session.run({"x": X})[0].ravel().tolist() == SUMS
+    (found,) = session.counters()
+    assert (found.copies, found.bytes_to_device, found.bytes_from_device, found.bytes_in) == (2, 0, 0, 18 + 8)
 
 
 WIDE = TensorType(F16, (1, 1, 4, 6))

@@ -61,6 +61,19 @@ def test_the_chip_gives_the_bits_of_the_simulator(digits: bytes) -> None:
     assert scores(digits, library()).tobytes() == scores(digits, "simulator").tobytes()
 
 
+@pytest.mark.parametrize("transfers", ["synchronous", "zero_copy"])
+def test_it_counts_transfers_as_the_simulator_does(tmp_path: Path, transfers: str) -> None:
+    hcd, found = tmp_path / "toy.hcd", []
+    hcd.write_text(f"{HCD.read_text()}host: {{transfers: {transfers}}}\n")
+    plan = plan_for(hcd)
+    for adapter in (library(), "simulator"):
+        with Session(plan, adapter=adapter) as session:
+            session.run(None, IMAGE)
+            (c,) = session.counters()
+            found.append((c.copies, c.bytes_to_device, c.bytes_from_device))
+    assert found == [(2, 0, 0) if transfers == "zero_copy" else (2, 2 * 28 * 28, 2 * 10)] * 2
+
+
 def test_the_adapter_is_short() -> None:
     assert len((FOLDER / "toy_adapter.c").read_text().splitlines()) < 500
 

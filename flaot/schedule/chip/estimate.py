@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from flaot.plan import durations
-from flaot.plan.program import Chip, Opcode, Program, Space, Step
+from flaot.plan.program import Chip, Opcode, Program, Space, Step, Transfers
 from flaot.plan.usage import PS_PER_US, PowerUse, QueueUse, Usage, usage
 
 
 @dataclass(frozen=True)
 class Estimate:
     """One chip: cycles and microseconds it works, the bound by its peak rates, bytes over off-chip memory, on-chip bytes used and least
-    possible, ``units`` the use of every queue. ``total_us`` is the whole plan, host and transfers included. ``power`` is there when the
-    descriptor states it, and with a cap ``uncapped_us``, what ``time_us`` would be without."""
+    possible, ``units`` the use of every queue. ``total_us`` is the whole plan, host and transfers included, ``transfer`` how the chip's
+    pass. ``power`` is there when the descriptor states it, and with a cap ``uncapped_us``, what ``time_us`` would be without."""
 
     chip: str
     cycles: int
@@ -33,6 +33,7 @@ class Estimate:
     on_chip_limit_bytes: int
     total_us: float
     units: tuple[QueueUse, ...]
+    transfer: str = Transfers.synchronous.name
     power: PowerUse | None = None
     uncapped_us: float | None = None
 
@@ -44,10 +45,11 @@ class Estimate:
         """As a person reads it."""
         kept = f"{self.on_chip_bytes} of {self.on_chip_limit_bytes} bytes on chip"
         busy = ", ".join(f"{u.name} {100 * u.utilisation:.0f} %" for u in self.units if u.busy_us)
+        moved = "transfers, zero-copy ones, which move nothing" if self.transfer == Transfers.zero_copy.name else "transfers to and from it"
         return [
             f"{self.chip}: {self.cycles} cycles, {self.time_us:.1f} us, {self.ratio:.3f} times the bound of {self.bound_us:.1f} us",
             f"  {self.traffic_bytes} bytes over off-chip memory, {kept}; busy: {busy}",
-            f"  {self.total_us:.1f} us with the host's steps and transfers to and from it",
+            f"  {self.total_us:.1f} us with the host's steps and {moved}",
             *self._power_lines(),
         ]
 
@@ -95,7 +97,7 @@ def _estimate(program: Program, device: int, used: Usage, free: Usage | None, lo
     return Estimate(
         chip.name, use.cycles, use.taken / PS_PER_US, bound / PS_PER_US, use.taken / bound if bound else 1.0, use.traffic.off_chip_bytes,
         machine.on_chip_peak, lower_bound, machine.on_chip, used.whole.end / PS_PER_US, use.queues,
-        use.power, free.chips[device - 1].taken / PS_PER_US if free is not None and use.power is not None else None,
+        machine.transfer.name, use.power, free.chips[device - 1].taken / PS_PER_US if free is not None and use.power is not None else None,
     )
 
 

@@ -70,7 +70,9 @@ static fl_status sim_copy(void *device, const fl_command *command, fl_direction 
   fl_status status = check_copy(s, command, place, size, into);
   if (status != FL_OK) return status;
   if (size > 0) memcpy(into ? fl_bytes_at(place) : host, into ? host : fl_bytes_at(place), (size_t)size);
-  if (command) s->counters.copies++, *(into ? &s->counters.bytes_to_device : &s->counters.bytes_from_device) += size;
+  if (!command) return FL_OK;
+  s->counters.copies++;
+  if (!s->chip.zero_copy) *(into ? &s->counters.bytes_to_device : &s->counters.bytes_from_device) += size;
   return FL_OK;
 }
 

@@ -77,9 +77,9 @@ typedef enum fl_direction { FL_TO_DEVICE = 0, FL_FROM_DEVICE = 1 } fl_direction;
 
 /* What a device has done since it was opened; a field it does not know stays 0. */
 typedef struct fl_counters {
-  uint64_t launches, dmas, copies;
+  uint64_t launches, dmas, copies;       /* copies with a command */
   uint64_t bytes_in, bytes_out;          /* moved by DMA into and out of on-chip memory */
-  uint64_t bytes_to_device, bytes_from_device; /* of copies with a command */
+  uint64_t bytes_to_device, bytes_from_device; /* of copies, where they move anything: 0 on a chip with zero_copy */
   uint64_t on_chip_peak;                 /* bytes from the first to the last one of on-chip memory that was touched */
   uint64_t nanoseconds;                  /* it worked */
 } fl_counters;
