@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
+from flaot.hcd import Hcd
 from flaot.hcd.loader import load_file
 from flaot.optest.probes import run_probes
 from tests.cli.conftest import flaot
@@ -48,6 +51,44 @@ def test_each_lie_is_caught_and_named(adapter: str, lie: str, monkeypatch: pytes
     assert (first.key, first.origin, first.declared, first.measured) == (key, line_of(*place), declared, measured)
     assert first.hint and "\n" not in first.sentence
     assert {f.probe for f in found} == {first.probe}
+
+
+REFUSED = {
+    "memory.on_chip_cache.size_kb": ("size_kb: 512", "size_kb: 1024", "1024", "512", "state on_chip_cache.size_kb: 512"),
+    "tensor.max_rank": ("max_rank: 5", "max_rank: 7", "7", "5", "state max_rank: 5"),
+    "dma.channels": ("channels: 2", "channels: 40", "40", "29", "state dma.channels: 29"),
+    "numerics.rounding": ("rounding: half_to_even", "rounding: floor", "floor", "half_to_even", "state numerics.rounding: half_to_even"),
+    "constraints.memory_alignment_bytes": (
+        "memory_alignment_bytes: 64", "memory_alignment_bytes: 32", "32", "64", "state memory_alignment_bytes: 64",
+    ),
+}
+"""What the adapter does not open for, as the descriptor states it and states too much; declared, measured, way out. 32 queues of the SDK
+are 29 DMA channels, two units and the link."""
+
+
+def overstated(folder: Path, keys: Iterable[str]) -> Hcd:
+    text = HCD.read_text()
+    for key in keys:
+        assert text.count(REFUSED[key][0]) == 1
+        text = text.replace(*REFUSED[key][:2])
+    (folder / "toy_npu.hcd").write_text(text)
+    return load_file(folder / "toy_npu.hcd")
+
+
+@pytest.mark.parametrize("keys", [*((key,) for key in REFUSED), tuple(REFUSED)])
+def test_what_the_chip_does_not_open_for_is_named(adapter: str, keys: tuple[str, ...], tmp_path: Path) -> None:
+    found = run_probes(overstated(tmp_path, keys), adapter)
+    lies = {f.key: (f.declared, f.measured, f.hint) for f in found if f.verdict == "lies"}
+    assert lies == {key: REFUSED[key][2:] for key in keys}
+    assert len([f for f in found if f.key in keys]) == len(keys)
+    assert {f.declared for f in found if f.key == "tensor.supported_dtypes" and f.verdict == "holds"} == {"float16", "bfloat16"}
+
+
+def test_a_device_that_does_not_open_at_all(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOY_LIE", "temperature")
+    (first, *_) = found = run_probes(load_file(HCD), adapter)
+    assert (first.key, first.declared, first.measured) == ("chip.device_type", "toy_npu", "a device that does not open")
+    assert first.text == "toy_open: TOY_E_CONFIG (-2)" and [f.verdict for f in found] == ["lies", "not measured"]
 
 
 def test_the_command_names_the_adapter_and_the_lie(adapter: str) -> None:

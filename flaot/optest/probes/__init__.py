@@ -9,16 +9,17 @@ from collections.abc import Callable
 
 from flaot.hcd import Hcd
 from flaot.optest.probes.bench import Bench
-from flaot.optest.probes.finding import Finding
+from flaot.optest.probes.finding import HOLDS, LIES, Finding
 from flaot.optest.probes.memory import alignment, on_chip
 from flaot.optest.probes.numbers import accumulators, denormals, element_types, rounding
+from flaot.optest.probes.opening import opening
 from flaot.optest.probes.tensors import layouts, rank
 
 PROBES = {
-    "alignment": alignment, "on-chip memory": on_chip, "element types": element_types, "rounding": rounding, "denormals": denormals,
-    "accumulators": accumulators, "layouts": layouts, "rank": rank,
+    "opening": opening, "alignment": alignment, "on-chip memory": on_chip, "element types": element_types, "rounding": rounding,
+    "denormals": denormals, "accumulators": accumulators, "layouts": layouts, "rank": rank,
 }  # fmt: skip
-"""Every probe by name, in the order they run; alignment comes first, as the others use what it finds to work."""
+"""Every probe by name, in the order they run; opening and alignment come first, as the others use what they find to work."""
 
 
 def run_probes(
@@ -28,9 +29,10 @@ def run_probes(
     if hcd.full.chip.device_type == "cpu":
         return []
     bench = bench if bench is not None else Bench(hcd, adapter)
-    found = []
+    found: list[Finding] = []
     for name, probe in PROBES.items():
         begin(f"probe: {name}")
         if not bench.broken or probe is on_chip:
-            found += list(probe(bench))
+            known = {f.key: f.measured for f in found if f.verdict == LIES}
+            found += [f for f in probe(bench) if f.key not in known or f.verdict != HOLDS and f.measured != known[f.key]]
     return found

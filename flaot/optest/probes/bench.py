@@ -28,6 +28,8 @@ from flaot.targets.chip import chip_cpu, chip_limits
 from flaot.targets.devices import Devices, host_of
 
 HOST_ALIGNMENT = 64
+LARGEST = 4096
+"""Bytes of the largest alignment a descriptor may declare."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,19 @@ class Bench:
     def room(self, nbytes: int) -> int:
         """Bytes up to the next aligned address."""
         return -(-nbytes // self.step) * self.step
+
+    def opens(self, chip: Chip) -> str:
+        """Why the device does not take a small plan for such a chip, or ""."""
+        there = Operand((1,), chip.dtypes[0], 0)
+        bench = replace(self)
+        bench.chip, bench.step = chip, max(chip.alignment, self.step)
+        try:
+            Session(bench.plan([there], (), [there], 0), adapter=self.adapter).close()
+        except InternalError:
+            raise
+        except FlaotError as e:
+            return e.what
+        return ""
 
     def run_operator(self, op: Op, inputs: Sequence[Operand], output: Operand, place: Place) -> Answer:
         """The result of one operator on the chip."""
