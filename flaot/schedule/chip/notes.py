@@ -62,14 +62,16 @@ def _way(tiling: Tiling, choice: Choice) -> Way:
     elif tiling.time > choice.tiling.time:
         why = f"{(tiling.time - choice.tiling.time) / 1000:.0f} ns more"
     else:
-        why = "no faster, and leaves less room for what comes next"
+        why = "no faster" + ", and leaves less room for what comes next" * (tiling.memory > choice.tiling.memory)
     return Way(tiling.path, tiling.label, tiling.memory, tiling.traffic, round(tiling.time / 1000, 1), tiling is choice.tiling, why)
 
 
 def _reason(choice: Choice) -> str:
-    whole = next(t for t in [choice.tiling, *choice.others] if t.path == "resident")
-    if choice.tiling is whole:
+    whole, taken = next(t for t in [choice.tiling, *choice.others] if not t.axes), choice.tiling
+    if taken is whole:
         return "everything it works on fits on chip"
-    if whole.memory > choice.free:
-        return f"as a whole it needs {whole.memory} bytes on chip, {choice.free} are free"
-    return f"{(whole.time - choice.tiling.time) / 1000:.0f} ns less than as a whole, as moving and computing overlap"
+    if whole.memory <= choice.free:
+        why = f"{(whole.time - taken.time) / 1000:.0f} ns less than as a whole, as moving and computing overlap"
+    else:
+        why = f"as a whole it needs {whole.memory} bytes on chip, {choice.free} are free"
+    return f"all it reads fits on chip and stays; {why}" if taken.path == "resident" else why

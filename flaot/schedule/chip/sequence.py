@@ -132,7 +132,8 @@ class Sequencer:
         base = self._mapped(step, tiling.whole)
         held: dict[Key, Piece] = {}
         for parts in tiling.calls:
-            held = self._call(step, base, parts, held)
+            now = self._call(step, base, parts, held)
+            held = held | now if tiling.stays else now
 
     def _striped(self, device: int) -> bool:
         """Whether a chain that has been run already holds the step."""

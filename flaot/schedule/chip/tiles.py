@@ -31,8 +31,9 @@ COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 @dataclass(frozen=True)
 class Tiling:
     """One candidate: the parts along every axis it is cut on, the outer one first; operands kept whole on chip; bytes of on-chip memory,
-    bytes moved, the time (ps) it is estimated to take, and the steps, calls and transfers. ``path`` is resident, tiled (something is kept
-    on chip and used again) or pipelined."""
+    bytes moved, the time (ps) it is estimated to take, and the steps, calls and transfers. With ``stays`` all it reads comes in piece by
+    piece and stays. ``path`` is resident (all it reads is on chip at once), tiled (something is kept on chip and used again) or
+    pipelined."""
 
     axes: tuple[list[Part], ...]
     whole: frozenset[int]
@@ -41,6 +42,7 @@ class Tiling:
     time: int
     path: str
     steps: int = 1
+    stays: bool = False
 
     @property
     def label(self) -> str:
@@ -73,12 +75,12 @@ class Setting:
 
 def candidates(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
     """The step as a whole, then every way along one axis, and along two where none of these fits ``memory`` bytes."""
-    found = [_evaluate(setting, machine, (), frozenset())]
+    found = [_evaluate(setting, machine, ())]
     if not setting.outside:
         return found
     cuts = [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
     for cut in cuts:
-        found += [_evaluate(setting, machine, (parts,), frozenset()) for parts in _splits(cut)]
+        found += [_evaluate(setting, machine, (parts,)) for parts in _splits(cut)]
     if best(found, memory) is not None:
         return found
     for outer, inner in product(cuts, cuts):
@@ -86,7 +88,7 @@ def candidates(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
             continue
         for a, b in product(_splits(outer), _splits(inner)):
             if len(a) * len(b) <= MOST_PARTS:
-                found += [_evaluate(setting, machine, (a, b), whole) for whole in _kept(setting, outer, inner)]
+                found += [_evaluate(setting, machine, (a, b), *kept) for kept in _kept(setting, outer, inner)]
     return found
 
 
@@ -98,13 +100,16 @@ def _splits(cut: Cut) -> list[list[Part]]:
     return [[Part(cut, a, min(a + n, cut.size)) for a in range(0, cut.size, n)] for n in dict.fromkeys(lengths) if n < cut.size]
 
 
-def _kept(setting: Setting, outer: Cut, inner: Cut) -> list[frozenset[int]]:
-    """Which operands to keep whole: none, or those that only the inner axis cuts and that would be brought in again and again."""
+def _kept(setting: Setting, outer: Cut, inner: Cut) -> list[tuple[frozenset[int], bool]]:
+    """What to keep: nothing, those operands whole that only the inner axis cuts and that would be brought in again and again, or the
+    pieces of all inputs."""
     again = frozenset(i for i in setting.outside if i in inner.reaches and i not in outer.reaches)
-    return [frozenset(), again] if again else [frozenset()]
+    return [(frozenset(), False), (again, False), (frozenset(), True)] if again else [(frozenset(), False)]
 
 
-def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], whole: frozenset[int]) -> Tiling:
+def _evaluate(
+    setting: Setting, machine: Machine, axes: tuple[list[Part], ...], whole: frozenset[int] = frozenset(), stays: bool = False,
+) -> Tiling:
     step, count = setting.step, len(setting.step.inputs)
     calls = math.prod(map(len, axes))
     middle = tuple(parts[min(1, len(parts) - 1)] for parts in axes)
@@ -117,9 +122,12 @@ def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], 
     moving, memory, first, last, reused, transfers = 0, 0, 0, 0, False, 0
     for i, nbytes in sizes.values():
         constant, written = views[i].buffer.space is Space.constant, i >= count
-        loads, reach = (1, 1) if i in whole else _loads(i, axes)
+        loads, pieces = (1, 1) if i in whole else _loads(i, axes)
+        there = min(pieces, 2)
+        if stays and not written:
+            loads = there = pieces
         moving += nbytes * loads * (1 + (written and key_of(views[i]) in map(key_of, step.inputs)))
-        memory += nbytes * min(reach, 2)
+        memory += nbytes * there
         transfers += loads
         first += 0 if constant or written else nbytes
         last += nbytes if written else 0
@@ -129,8 +137,8 @@ def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], 
     tail = min(computing, durations.dma_time(machine, moving)) // calls
     started = durations.of_cycles(machine, CALL + len(sizes) * (machine.setup_cycles + machine.latency_cycles))
     time = durations.dma_time(machine, first) + overlapped + tail + durations.dma_time(machine, last) + (calls - 1) * started
-    path = "resident" if calls == 1 else "tiled" if reused else "pipelined"
-    return Tiling(axes, whole, memory, moving, time, path, calls + transfers)
+    path = "resident" if calls == 1 or stays else "tiled" if reused else "pipelined"
+    return Tiling(axes, whole, memory, moving, time, path, calls + transfers, stays)
 
 
 def _loads(operand: int, axes: tuple[list[Part], ...]) -> tuple[int, int]:
