@@ -6,12 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from flaot.errors import DoesNotFitError
+from flaot.plan import durations
 from flaot.plan.program import Machine, Opcode, Program, Space
 from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.stripes import LONGEST, Striper, Stripes
 from flaot.schedule.chip.tiles import Setting, Tiling, best, candidates, shortest, smallest
 from flaot.schedule.chip.traffic import Use, only_moves, uses_of
 from flaot.schedule.memory import align_up
+
+CROWDED = 32
+"""Steps that lose more than one part in so many of their time for want of memory are worth taking something out for."""
 
 AHEAD = 8
 """A part of on-chip memory, one in so many, is left to bring in what comes next."""
@@ -45,15 +49,12 @@ class Settler:
         self.uses = uses_of(program, device)
         self.residents = {key: use for key, use in self.uses.items() if self._may_stay(use)}
         self.known: dict[tuple[object, ...], list[Tiling]] = {}
-        self.calls = [
-            i for i, s in enumerate(program.steps)
-            if s.device == device and s.opcode is Opcode.call and not (only_moves(s) and self._touches_outside(i))
-        ]
+        self.calls = self._calls()
 
     def settle(self, depth_first: bool = False) -> Residency:
         """``depth_first``: with chains in stripes where that pays. Raises DoesNotFitError for steps that do not fit in any way."""
         while True:
-            self.calls = [i for i in self.calls if not (only_moves(self.program.steps[i]) and self._touches_outside(i))]
+            self.calls = self._calls()
             live = self._live()
             worst, over = -1, 0
             for i in self.calls:
@@ -63,10 +64,54 @@ class Settler:
             if worst < 0:
                 break
             self._evict(worst, live)
+        if not self.few:
+            live = self._relieved(live)
         choices = {i: self._choose(i, self.limit - live[i]) for i in self.calls}
         stripes = self._stripes(choices, live) if depth_first else {}
         inside = {i for s in stripes.values() for i in s.steps}
         return Residency(self.residents, {i: c for i, c in choices.items() if i not in inside}, stripes)
+
+    def _computes(self, index: int) -> bool:
+        step = self.program.steps[index]
+        return step.device == self.device and step.opcode is Opcode.call
+
+    def _calls(self) -> list[int]:
+        """The steps that pass through on-chip memory; what only moves between other places needs none."""
+        steps = self.program.steps
+        return [i for i in range(len(steps)) if self._computes(i) and not (only_moves(steps[i]) and self._touches_outside(i))]
+
+    def _relieved(self, live: list[int]) -> list[int]:
+        """Takes out what crowds steps so much that they lose more time than bringing it in again takes, the worst step first."""
+        while True:
+            lost = {i: self._time(i, self.limit - live[i]) - self._time(i, self.limit) for i in self.calls if live[i]}
+            for i in sorted((i for i in lost if lost[i] * CROWDED > self._time(i, self.limit)), key=lambda i: -lost[i]):
+                there = [u for u in self.residents.values() if u.first <= i <= u.last]
+                gain, _, victim = max(((self._gain(u, live), -u.first, u) for u in there), key=lambda t: t[:2])
+                if gain > 0:
+                    del self.residents[id(victim.buffer)]
+                    self.calls = self._calls()
+                    live = self._live()
+                    break
+            else:
+                return live
+
+    def _gain(self, use: Use, live: list[int]) -> int:
+        """Picoseconds that the steps take less when an activation lies off chip."""
+        nbytes = align_up(max(use.buffer.nbytes, 1), self.alignment)
+        steps = [i for i in range(use.first, use.last + 1) if self._computes(i)]
+        before = sum(self._time(i, self.limit - live[i]) for i in steps)
+        del self.residents[id(use.buffer)]
+        after = sum(self._time(i, self.limit - live[i] + nbytes) for i in steps)
+        self.residents[id(use.buffer)] = use
+        return before - after
+
+    def _time(self, index: int, free: int) -> int:
+        """Picoseconds that a step is taken to need with so many bytes of on-chip memory."""
+        step = self.program.steps[index]
+        if only_moves(step) and self._touches_outside(index):
+            outside = [v for v in operands(step) if id(v.buffer) not in self.residents]
+            return durations.dma_time(self.machine, sum(durations.touched(v) for v in outside))
+        return self._choose(index, free).tiling.time
 
     def _too_large(self) -> DoesNotFitError:
         """About all steps that have no room even when nothing stays on chip."""
@@ -141,10 +186,19 @@ class Settler:
         found = self._tilings(index, self.limit // AHEAD)
         if self.few:
             taken = shortest(found, free) or smallest(found)
-            return Choice(taken, [t for t in found if t is not taken], free)
-        wanted = best(found, min(free, max(self.limit // AHEAD, smallest(found).memory))) if self._only_constants(index) else None
-        taken = wanted or best(found, free) or smallest(found)
+        elif self._only_constants(index):
+            taken = self._roomy(found, free)
+        else:
+            taken = best(found, free) or smallest(found)
         return Choice(taken, [t for t in found if t is not taken], free)
+
+    def _roomy(self, found: list[Tiling], free: int) -> Tiling:
+        """The fastest when memory beyond the part left for what comes next is worth the time to fill it."""
+        def price(tiling: Tiling) -> int:
+            return tiling.time + durations.dma_time(self.machine, max(tiling.memory - self.limit // AHEAD, 0))
+
+        fitting = [t for t in found if t.memory <= free] or [smallest(found)]
+        return min(fitting, key=lambda t: (price(t), t.traffic, len(t.calls)))
 
     def _only_constants(self, index: int) -> bool:
         """Whether all that comes from outside is constant, and so may come long before the step: smaller pieces let more come ahead."""
