@@ -49,6 +49,7 @@ class Settler:
         self.uses = uses_of(program, device)
         self.residents = {key: use for key, use in self.uses.items() if self._may_stay(use)}
         self.known: dict[tuple[object, ...], list[Tiling]] = {}
+        self.found: dict[tuple[int, frozenset[int]], list[Tiling]] = {}
         self.calls = self._calls()
 
     def settle(self, depth_first: bool = False) -> Residency:
@@ -167,29 +168,31 @@ class Settler:
             live[i] += live[i - 1]
         return live
 
-    def _setting(self, index: int) -> Setting:
+    def _tilings(self, index: int) -> list[Tiling]:
+        """The candidates of a step, the one that needs least memory first."""
         step = self.program.steps[index]
         outside = frozenset(i for i, v in enumerate(operands(step)) if id(v.buffer) not in self.residents)
-        return Setting(step, outside, step.work, self.alignment)
-
-    def _tilings(self, index: int, memory: int) -> list[Tiling]:
-        setting = self._setting(index)
-        key = (*setting.signature, memory)
-        if key not in self.known:
-            self.known[key] = candidates(setting, self.machine, memory)
-        return self.known[key]
+        if (index, outside) not in self.found:
+            setting = Setting(step, outside, step.work, self.alignment)
+            key = setting.signature
+            if key not in self.known:
+                found = candidates(setting, self.machine, self.limit // AHEAD)
+                least = smallest(found)
+                self.known[key] = [least, *(t for t in found if t is not least)]
+            self.found[index, outside] = self.known[key]
+        return self.found[index, outside]
 
     def _least(self, index: int) -> int:
-        return smallest(self._tilings(index, self.limit // AHEAD)).memory
+        return self._tilings(index)[0].memory
 
     def _choose(self, index: int, free: int) -> Choice:
-        found = self._tilings(index, self.limit // AHEAD)
+        found = self._tilings(index)
         if self.few:
-            taken = shortest(found, free) or smallest(found)
+            taken = shortest(found, free) or found[0]
         elif self._only_constants(index):
             taken = self._roomy(found, free)
         else:
-            taken = best(found, free) or smallest(found)
+            taken = best(found, free) or found[0]
         return Choice(taken, [t for t in found if t is not taken], free)
 
     def _roomy(self, found: list[Tiling], free: int) -> Tiling:
@@ -197,8 +200,8 @@ class Settler:
         def price(tiling: Tiling) -> int:
             return tiling.time + durations.dma_time(self.machine, max(tiling.memory - self.limit // AHEAD, 0))
 
-        fitting = [t for t in found if t.memory <= free] or [smallest(found)]
-        return min(fitting, key=lambda t: (price(t), t.traffic, len(t.calls)))
+        fitting = [t for t in found if t.memory <= free] or found[:1]
+        return min(fitting, key=lambda t: (price(t), t.traffic, t.count))
 
     def _only_constants(self, index: int) -> bool:
         """Whether all that comes from outside is constant, and so may come long before the step: smaller pieces let more come ahead."""

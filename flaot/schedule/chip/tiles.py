@@ -50,6 +50,11 @@ class Tiling:
         return " ".join(f"{parts[0].cut.name}/{len(parts)}" for parts in self.axes) or "whole"
 
     @property
+    def count(self) -> int:
+        """Calls."""
+        return math.prod(map(len, self.axes))
+
+    @property
     def calls(self) -> list[tuple[Part, ...]]:
         """The parts of every call, in order."""
         return list(product(*self.axes))
@@ -75,12 +80,13 @@ class Setting:
 
 def candidates(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
     """The step as a whole, then every way along one axis, and along two where none of these fits ``memory`` bytes."""
-    found = [_evaluate(setting, machine, ())]
+    found = _evaluate(setting, machine, ())
     if not setting.outside:
         return found
     cuts = [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
     for cut in cuts:
-        found += [_evaluate(setting, machine, (parts,)) for parts in _splits(cut)]
+        for parts in _splits(cut):
+            found += _evaluate(setting, machine, (parts,))
     if best(found, memory) is not None:
         return found
     for outer, inner in product(cuts, cuts):
@@ -88,7 +94,7 @@ def candidates(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
             continue
         for a, b in product(_splits(outer), _splits(inner)):
             if len(a) * len(b) <= MOST_PARTS:
-                found += [_evaluate(setting, machine, (a, b), *kept) for kept in _kept(setting, outer, inner)]
+                found += _evaluate(setting, machine, (a, b), _kept(setting, outer, inner))
     return found
 
 
@@ -100,24 +106,37 @@ def _splits(cut: Cut) -> list[list[Part]]:
     return [[Part(cut, a, min(a + n, cut.size)) for a in range(0, cut.size, n)] for n in dict.fromkeys(lengths) if n < cut.size]
 
 
-def _kept(setting: Setting, outer: Cut, inner: Cut) -> list[tuple[frozenset[int], bool]]:
+Kept = tuple[frozenset[int], bool]
+"""Operands that are kept whole, and whether the pieces of all inputs are kept."""
+
+NOTHING: Kept = frozenset(), False
+
+
+def _kept(setting: Setting, outer: Cut, inner: Cut) -> list[Kept]:
     """What to keep: nothing, those operands whole that only the inner axis cuts and that would be brought in again and again, or the
     pieces of all inputs."""
     again = frozenset(i for i in setting.outside if i in inner.reaches and i not in outer.reaches)
-    return [(frozenset(), False), (again, False), (frozenset(), True)] if again else [(frozenset(), False)]
+    return [NOTHING, (again, False), (frozenset(), True)] if again else [NOTHING]
 
 
-def _evaluate(
-    setting: Setting, machine: Machine, axes: tuple[list[Part], ...], whole: frozenset[int] = frozenset(), stays: bool = False,
+def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], keeps: Sequence[Kept] = (NOTHING,)) -> list[Tiling]:
+    """One candidate for everything that may be kept."""
+    step = setting.step
+    middle = tuple(parts[min(1, len(parts) - 1)] for parts in axes)
+    call = part_of(step, KERNELS[step.kernel], middle) if axes else step
+    time = call_time(machine, step, call, work_of(setting.work, middle))
+    return [_tiling(setting, machine, axes, call, time, *kept) for kept in keeps]
+
+
+def _tiling(
+    setting: Setting, machine: Machine, axes: tuple[list[Part], ...], call: Step, call_ps: int, whole: frozenset[int], stays: bool,
 ) -> Tiling:
     step, count = setting.step, len(setting.step.inputs)
     calls = math.prod(map(len, axes))
-    middle = tuple(parts[min(1, len(parts) - 1)] for parts in axes)
-    call = part_of(step, KERNELS[step.kernel], middle) if axes else step
-    views = operands(step)
+    views, cut = operands(step), operands(call)
     sizes: dict[Key, tuple[int, int]] = {}
     for i in setting.outside:
-        view = views[i] if i in whole else operands(call)[i]
+        view = views[i] if i in whole else cut[i]
         sizes[key_of(view)] = max(sizes.get(key_of(view), (0, 0)), (i, align_up(piece_bytes(view), setting.alignment)))
     moving, memory, first, last, reused, transfers = 0, 0, 0, 0, False, 0
     for i, nbytes in sizes.values():
@@ -132,7 +151,7 @@ def _evaluate(
         first += 0 if constant or written else nbytes
         last += nbytes if written else 0
         reused |= loads < calls and not written
-    computing = calls * call_time(machine, step, call, work_of(setting.work, middle))
+    computing = calls * call_ps
     overlapped = max(computing, durations.dma_time(machine, moving))
     tail = min(computing, durations.dma_time(machine, moving)) // calls
     started = durations.of_cycles(machine, CALL + len(sizes) * (machine.setup_cycles + machine.latency_cycles))
@@ -168,13 +187,13 @@ def call_time(machine: Machine, step: Step, call: Step, work: int) -> int:
 
 def smallest(found: Sequence[Tiling]) -> Tiling:
     """The one that needs the least on-chip memory."""
-    return min(found, key=lambda t: (t.memory, t.time, len(t.calls)))
+    return min(found, key=lambda t: (t.memory, t.time, t.count))
 
 
 def best(found: Sequence[Tiling], memory: int) -> Tiling | None:
     """The fastest that fits, of equally fast ones the one with the least traffic and the fewest calls."""
     fitting = [t for t in found if t.memory <= memory]
-    return min(fitting, key=lambda t: (t.time, t.traffic, len(t.calls)), default=None)
+    return min(fitting, key=lambda t: (t.time, t.traffic, t.count), default=None)
 
 
 def shortest(found: Sequence[Tiling], memory: int) -> Tiling | None:
