@@ -65,7 +65,12 @@ def moves(views: Sequence[View], dimensions: int) -> int:
 
 def dma_setup(machine: Machine, step: Step) -> int:
     """Picoseconds before a DMA step moves its first byte."""
-    count = moves((*step.inputs, *step.outputs), machine.dimensions) if step.opcode is Opcode.dma else 1
+    return move_setup(machine, (*step.inputs, *step.outputs) if step.opcode is Opcode.dma else ())
+
+
+def move_setup(machine: Machine, views: Sequence[View]) -> int:
+    """Picoseconds before a move between strided views of the same dims moves its first byte; without views it is one transfer."""
+    count = moves(views, machine.dimensions) if views else 1
     return of_cycles(machine, machine.setup_cycles * count + machine.latency_cycles)
 
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from flaot.ir.types import dense_strides
-from flaot.plan.program import Buffer, Space, Step, View
+from flaot.plan import durations
+from flaot.plan.program import Buffer, Machine, Space, Step, View
 
 Key = tuple[int, int, tuple[int, ...], tuple[int, ...]]
 
@@ -47,6 +48,14 @@ def piece_of(view: View, device: int) -> Piece:
         View(buffer, view.dtype, dims, strides),
         View(buffer, view.dtype, view.dims, repeated),
     )
+
+
+def split_time(machine: Machine, view: View) -> int:
+    """Picoseconds of the setups that a piece takes beyond one, as it has more strided axes than a DMA transfer."""
+    if not machine.setup_cycles or view.elements == 0:
+        return 0
+    piece = piece_of(view, 0)
+    return durations.move_setup(machine, (piece.outside, piece.inside)) - durations.move_setup(machine, ())
 
 
 def in_copy(view: View, buffer: Buffer) -> View:

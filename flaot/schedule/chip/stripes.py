@@ -13,7 +13,7 @@ from flaot.kernels.base import KERNELS
 from flaot.kernels.tiling import Cut, Part, Reach, part_of
 from flaot.plan import durations
 from flaot.plan.program import Machine, Program, Space, Step
-from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes
+from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes, split_time
 from flaot.schedule.chip.tiles import COUNTS, call_time, work_of
 from flaot.schedule.chip.traffic import Use
 from flaot.schedule.memory import align_up
@@ -89,7 +89,7 @@ class Striper:
         count, sample = cuts.count, cuts.stripe(min(1, cuts.count - 1))
         if sample is None:
             return None
-        held = moved = needed = computing = ends = 0
+        held = moved = needed = computing = ends = split = 0
         seen: set[Key] = set()
         for step, part in zip(steps, sample, strict=True):
             call, working = part_of(step, KERNELS[step.kernel], (part,)), 0
@@ -103,14 +103,17 @@ class Striper:
                     whole = view.buffer.space is Space.constant and i not in part.cut.reaches
                     held += nbytes if whole else 0
                     working += 0 if whole else 2 * nbytes
-                    moved += nbytes if whole else nbytes * count
+                    moves = 1 if whole else count
+                    moved += nbytes * moves
+                    split += split_time(self.machine, view) * moves
                     ends += 0 if view.buffer.space is Space.constant else nbytes
             needed = max(needed, working)
         if held + needed > free:
             return None
         parts = [cuts.stripe(n) for n in range(count)]
         moving = durations.dma_time(self.machine, moved)
-        time = max(computing, moving) + min(computing, moving) // count + durations.dma_time(self.machine, ends)
+        setups = split + (count - 1) * len(seen) * durations.move_setup(self.machine, ())
+        time = max(computing, moving) + min(computing, moving) // count + durations.dma_time(self.machine, ends) + setups
         complete = tuple(p for p in parts if p is not None)
         return Stripes(tuple(chain), complete, inner, held + needed, moved, time) if len(complete) == count else None
 

@@ -15,8 +15,8 @@ from itertools import product
 from flaot.kernels.base import KERNELS
 from flaot.kernels.tiling import Cut, Part, part_of
 from flaot.plan import durations
-from flaot.plan.program import Machine, Space, Step
-from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes
+from flaot.plan.program import Machine, Space, Step, View
+from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes, split_time
 from flaot.schedule.memory import align_up
 
 MOST_PARTS = 256
@@ -134,18 +134,21 @@ def _tiling(
     step, count = setting.step, len(setting.step.inputs)
     calls = math.prod(map(len, axes))
     views, cut = operands(step), operands(call)
-    sizes: dict[Key, tuple[int, int]] = {}
-    for i in setting.outside:
+    pieces_of: dict[Key, tuple[int, View]] = {}
+    for i in sorted(setting.outside):
         view = views[i] if i in whole else cut[i]
-        sizes[key_of(view)] = max(sizes.get(key_of(view), (0, 0)), (i, align_up(piece_bytes(view), setting.alignment)))
-    moving, memory, first, last, reused, transfers = 0, 0, 0, 0, False, 0
-    for i, nbytes in sizes.values():
+        pieces_of[key_of(view)] = i, view
+    moving, memory, first, last, reused, transfers, split = 0, 0, 0, 0, False, 0, 0
+    for i, view in pieces_of.values():
+        nbytes = align_up(piece_bytes(view), setting.alignment)
         constant, written = views[i].buffer.space is Space.constant, i >= count
         loads, pieces = (1, 1) if i in whole else _loads(i, axes)
         there = min(pieces, 2)
         if stays and not written:
             loads = there = pieces
-        moving += nbytes * loads * (1 + (written and key_of(views[i]) in map(key_of, step.inputs)))
+        moves = loads * (1 + (written and key_of(views[i]) in map(key_of, step.inputs)))
+        moving += nbytes * moves
+        split += split_time(machine, view) * moves
         memory += nbytes * there
         transfers += loads
         first += 0 if constant or written else nbytes
@@ -154,8 +157,8 @@ def _tiling(
     computing = calls * call_ps
     overlapped = max(computing, durations.dma_time(machine, moving))
     tail = min(computing, durations.dma_time(machine, moving)) // calls
-    started = durations.of_cycles(machine, CALL + len(sizes) * (machine.setup_cycles + machine.latency_cycles))
-    time = durations.dma_time(machine, first) + overlapped + tail + durations.dma_time(machine, last) + (calls - 1) * started
+    started = durations.of_cycles(machine, CALL) + len(pieces_of) * durations.move_setup(machine, ())
+    time = durations.dma_time(machine, first) + overlapped + tail + durations.dma_time(machine, last) + (calls - 1) * started + split
     path = "resident" if calls == 1 or stays else "tiled" if reused else "pipelined"
     return Tiling(axes, whole, memory, moving, time, path, calls + transfers, stays)
 

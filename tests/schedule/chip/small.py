@@ -21,10 +21,10 @@ tensor: {{supported_dtypes: [float16, int8], default_layout: NCHW}}
 """
 
 
-def npu(kb: int, peak: float = 64, off: float = 1) -> Hcd:
+def npu(kb: int, peak: float = 64, off: float = 1, more: str = "") -> Hcd:
     """A chip of 1 GHz that computes ``peak`` operations and moves ``off`` bytes in a nanosecond, with ``kb`` kB on chip and an alignment
-    of 64."""
-    return load(NPU.format(kb=kb, peak=peak, off=off).encode(), "small.hcd")
+    of 64; ``more`` are further lines."""
+    return load((NPU.format(kb=kb, peak=peak, off=off) + more).encode(), "small.hcd")
 
 
 def model(

@@ -9,7 +9,11 @@ import numpy as np
 import onnx.helper as oh
 import pytest
 
-from flaot.plan.program import Space
+from flaot.hcd import Hcd
+from flaot.plan import durations
+from flaot.plan.program import Opcode, Space
+from flaot.schedule.chip.tiles import Setting, candidates
+from flaot.targets.chip.machine import machine_of
 from tests.schedule.chip.small import calls, compiled, dmas, model, npu, random, run, tiling, traffic, window
 
 KB = 1024
@@ -56,6 +60,38 @@ def test_both_operands_too_large() -> None:
     assert sum(v.elements for v in dmas(done, "product", Space.constant)) * 2 == 64 * KB
     assert len(dmas(done, "product", Space.device)) == columns * rows
     assert traffic(done) == 64 * KB + columns * 16 * KB + 128 * KB
+
+
+SETUP = 200
+
+
+def strided(dimensions: int) -> Hcd:
+    return npu(128, 256, 4, f"dma: {{dimensions: {dimensions}, setup_cycles: {SETUP}}}\n")
+
+
+def product() -> bytes:
+    """x of 8 kB times w of 64 kB, neither constant."""
+    return model([oh.make_node("MatMul", ["x", "w"], ["y"], "product")], {"x": [64, 64], "w": [64, 512]}, {"y": [64, 512]}, {})
+
+
+@pytest.mark.parametrize(("dimensions", "label"), [(2, "columns/8"), (1, "rows/8")])
+def test_dear_setups_keep_transfers_whole(dimensions: int, label: str) -> None:
+    """A part of the columns has a run in every one of 64 rows, which one transfer moves when it has two strided axes. With one it takes 64
+    setups, and rows are better, though the first product then waits for all of w. Either way one operand comes as a whole, and eight
+    parts of the other and of the result move, with 17 setups."""
+    done = compiled(product(), strided(dimensions))
+    assert tiling(done, "product")[1] == label
+    steps = [s for s in done.program.steps if s.opcode is Opcode.dma]
+    assert sum(durations.moves((*s.inputs, *s.outputs), dimensions) for s in steps) == 1 + 8 + 8
+
+
+def test_a_candidate_pays_for_every_setup() -> None:
+    """Eight parts of w and of y take 63 setups more each where a transfer has one strided axis; rows lie in one run."""
+    done = compiled(product(), npu(1024, 64, 1000))
+    setting = Setting(calls(done, "product")[0], frozenset(range(3)), 2 * 64 * 64 * 512, 64)
+    two, one = ({t.label: t.time for t in candidates(setting, machine_of(strided(n)), 128 * KB)} for n in (2, 1))
+    assert one["columns/8"] - two["columns/8"] == (8 + 8) * 63 * SETUP * 1000
+    assert one["rows/8"] == two["rows/8"] and one["whole"] == two["whole"]
 
 
 @pytest.mark.parametrize(
