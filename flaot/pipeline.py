@@ -184,6 +184,7 @@ def compile_graph(
     limits = PlanLimits(board)
     if program.chips and limits.steps is not None and len(program.steps) > limits.steps:
         program, composed = schedule(graph, devices, mapper.chips(), replace(asked, few=True))
+    limits.check_memory(program)
     mapper.record.paths, mapper.record.power = composed.paths, powered(composed.estimates)
     mapper.complete(graph, program)
     if not mapper.is_cpu or options.keep_decisions:

@@ -1,13 +1,16 @@
-"""How long and how large a plan may be: the group ``limits`` of the descriptors it is compiled for."""
+"""How long and how large a plan may be, and how much memory it may take: limits of the descriptors it is compiled for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from flaot.errors import UnsupportedError
+from flaot.errors import LimitError, UnsupportedError
 from flaot.hcd import Board, Hcd
-from flaot.plan.program import Opcode, Program
+from flaot.plan.program import Buffer, Opcode, Program, Space
+
+MB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,33 @@ class PlanLimits:
         """Most steps of a plan; None where nobody states it."""
         held = self._strictest("max_steps")
         return held[0] if held is not None else None
+
+    def check_memory(self, program: Program) -> None:
+        """Raises LimitError for a device whose values and constants take more than its ``off_chip_memory.size_mb``; the host's are held
+        to its own descriptor."""
+        for device, hcd in self._devices(program):
+            memory = hcd.full.memory
+            stated = memory.off_chip_memory.size_mb if memory is not None and memory.off_chip_memory is not None else None
+            if stated is None:
+                continue
+            held, (arena, alignment) = _off_chip(program, device), _arena(program, device)
+            constants = sum(-(-b.nbytes // alignment) * alignment for b in held if b.space is Space.constant)
+            if arena + constants > stated * MB:
+                most = max(held, key=lambda b: b.nbytes)
+                raise LimitError(
+                    f"the plan takes {_mb(arena + constants)} MB of the off-chip memory of {hcd.name}, {_mb(constants)} of them "
+                    f"constants and {_mb(most.nbytes)} the largest tensor of this node; size_mb is {stated}",
+                    where=next((f"node '{o}'" for o in held[most]), ""),
+                    origin=hcd.origin("memory", "off_chip_memory", "size_mb"),
+                    hint="bind smaller shapes, or " + (
+                        "send nodes to another device with --route NODE=DEVICE" if device else "compile a smaller model"),
+                )
+
+    def _devices(self, program: Program) -> Iterator[tuple[int, Hcd]]:
+        if self.board.cpu is not None:
+            yield 0, self.board.cpu
+        for device, chip in enumerate(program.chips, 1):
+            yield device, self.board.chip(chip.name)
 
     def check(self, program: Program, plan: bytes) -> None:
         """Raises UnsupportedError for a plan above a limit."""
@@ -45,3 +75,25 @@ class PlanLimits:
     def _strictest(self, key: str) -> tuple[int, Hcd] | None:
         stated = [(getattr(h.full.limits, key), h) for h in self.board.all if h.full.limits is not None]
         return min(((n, h) for n, h in stated if n is not None), key=lambda x: x[0], default=None)
+
+
+def _off_chip(program: Program, device: int) -> dict[Buffer, tuple[str, ...]]:
+    """Everything a device holds off chip, with the nodes of the first step that uses it."""
+    spaces = (Space.constant, Space.device if device else Space.arena)
+    found: dict[Buffer, tuple[str, ...]] = {}
+    for step in program.steps:
+        for b in (v.buffer for v in (*step.inputs, *step.outputs)):
+            if b.space in spaces and b.index == device:
+                found[b] = found.get(b) or step.origin
+    return found
+
+
+def _arena(program: Program, device: int) -> tuple[int, int]:
+    """Bytes of a device's off-chip memory for values, and its alignment."""
+    chip = program.chips[device - 1] if device else program
+    return chip.arena, chip.alignment
+
+
+def _mb(nbytes: int) -> str:
+    """Never less than there is, so that what is above a limit reads so."""
+    return f"{-(-nbytes * 10 // MB) / 10:g}"
