@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from flaot.errors import DependencyError, printable
 from flaot.hcd.host import best_for_host
 from flaot.measure.host import cpu_name
-from flaot.runtime.adapter import ABI, Adapter, Simulator
+from flaot.runtime.adapter import ABI, REBUILD, Adapter, Simulator, of_package, other_abi
 from flaot.runtime.installed import installed
 from flaot.runtime.library import functions
 from flaot.version import VERSION
@@ -54,9 +54,9 @@ def _simulator() -> Device:
 def installed_devices() -> Iterator[Device]:
     """The devices of installed packages."""
     for offered in installed():
-        source = f"package {offered.package}"
+        source = offered.source
         try:
-            yield _of(Adapter(offered.library(), source), offered.device_type)
+            yield _of(of_package(offered), offered.device_type)
         except DependencyError as e:
             yield Device(offered.device_type, (offered.device_type,), "", "", 0, source, problem=str(e))
 
@@ -65,7 +65,7 @@ def _of(found: Adapter, wanted: str = "") -> Device:
     """``wanted`` is the device type a package promises."""
     problem = ""
     if found.abi != ABI:
-        problem = f"adapter ABI {found.abi}, this flaot speaks {ABI}"
+        problem = f"{other_abi(found.abi)}; {REBUILD}"
     elif wanted and not found.serves(wanted):
         problem = f"it serves device type '{printable(found.device_type)}', its package says '{printable(wanted)}'"
     types = (found.device_type,) if found.device_type else (wanted,) if wanted else ()

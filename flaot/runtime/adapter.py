@@ -10,17 +10,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from flaot.errors import DependencyError, DeviceError, FlaotError, LimitError, PlanError, printable
-from flaot.runtime.installed import installed_for
-from flaot.runtime.library import DEVICE_FAILED, DEVICE_MEMORY, OK, functions, status_text
+from flaot.errors import DependencyError, DeviceError, FlaotError, PlanError, printable
+from flaot.runtime.installed import REINSTALL, Installed, installed_for
+from flaot.runtime.library import CALL_STATUS, CHIP_STATUS, OK, functions, run_error, status_text
+from flaot.runtime.loading import SIMULATOR, load_adapter
 
 ABI = 2
 """FL_ADAPTER_ABI of adapter.h."""
 
-SIMULATOR = "simulator"
-"""What ``--adapter`` takes in place of a library to have every chip simulated."""
-
 DEVICE_TYPE, DEVICE_ABI = 0x201, 0x203
+REBUILD = "build it again with this flaot's adapter.h, or use --adapter simulator"
+STATED = "state what the chip has in its descriptor, which 'flaot optest' measures, and compile again"
 ANOTHER_DEVICE = "use the adapter of that chip, or --adapter simulator"
 
 
@@ -33,23 +33,23 @@ class CAdapter(ctypes.Structure):
 class Adapter:
     """A vendor's adapter; ``device_type`` None serves every chip, ``source`` tells where it comes from.
 
-    Raises DependencyError when the library is missing, does not load or has no ``flaot_adapter``.
+    Raises DependencyError when the library is missing, does not load or has no ``flaot_adapter``, UsageError when ``path`` is empty.
     """
 
     def __init__(self, path: str, source: str = "") -> None:
-        self.where = printable(path, 200)
-        self.source = source or self.where
+        file = printable(path, 200)
+        self.where, self.source = f"{source}: {file}" if source else file, source or file
+        self._library = load_adapter(path)
         try:
-            self._library = ctypes.CDLL(path)
             get = self._library.flaot_adapter
-        except OSError as e:
-            raise DependencyError(f"the adapter does not load: {printable(e, 300)}") from None
         except AttributeError:
-            raise DependencyError("the library has no function flaot_adapter; it is no adapter", where=self.where) from None
+            hint = "name the adapter's library, not that of its SDK"
+            raise DependencyError("the library has no function flaot_adapter; it is no adapter", where=file, hint=hint) from None
         get.restype, get.argtypes = ctypes.POINTER(CAdapter), []
         found = get()
         if not found:
-            raise DependencyError("the adapter gives no description of itself", where=self.where)
+            problem = "its function flaot_adapter returns null"
+            raise DependencyError(problem, where=file, hint="it has to return the adapter's table, see docs/adapters.md")
         self.pointer: int = ctypes.cast(found, ctypes.c_void_p).value or 0
         self._take(found.contents)
 
@@ -103,7 +103,21 @@ def _named(device_type: str, named: Sequence[Adapter]) -> Adapter | None:
 
 def _found(device_type: str) -> Adapter:
     offered = installed_for(device_type)
-    return Adapter(offered.library(), f"package {offered.package}") if offered is not None else Simulator()
+    if offered is None:
+        return Simulator()
+    try:
+        return of_package(offered)
+    except DependencyError as e:
+        raise e.at(offered.source) from None
+
+
+def of_package(offered: Installed) -> Adapter:
+    """Raises DependencyError, which does not name the package."""
+    try:
+        return Adapter(offered.library(), offered.source)
+    except DependencyError as e:
+        e.hint = REINSTALL
+        raise
 
 
 def attach(context: int, device: int, chip: str, device_type: str, adapter: Adapter) -> None:
@@ -119,10 +133,15 @@ def attach(context: int, device: int, chip: str, device_type: str, adapter: Adap
         raise _refused(status, message.decode(errors="replace"), f"chip {printable(chip)}", device_type, adapter)
 
 
+def other_abi(abi: int) -> str:
+    """What is wrong with an adapter of another ABI."""
+    return f"adapter ABI {abi}, this flaot speaks {ABI}"
+
+
 def mismatch(adapter: Adapter, chip: str, device_type: str) -> PlanError | None:
     """Why an adapter serves no chip of a device type, or None; ``chip`` is its name in words."""
     if adapter.abi != ABI:
-        return PlanError(f"adapter ABI {adapter.abi}, this flaot speaks {ABI}", where=adapter.where, hint="use an adapter built for it")
+        return PlanError(other_abi(adapter.abi), where=adapter.where, hint=REBUILD)
     if not adapter.serves(device_type):
         found = f"the adapter serves device type '{printable(adapter.device_type)}', {chip} of the plan is '{printable(device_type)}'"
         return PlanError(found, where=adapter.where, hint=ANOTHER_DEVICE)
@@ -133,5 +152,8 @@ def _refused(status: int, message: str, chip: str, device_type: str, adapter: Ad
     other = mismatch(adapter, chip, device_type) if status in (DEVICE_ABI, DEVICE_TYPE) else None
     if other is not None:
         return other
-    kind = {DEVICE_MEMORY: LimitError, DEVICE_FAILED: DeviceError}.get(status, PlanError)
-    return kind(printable(message, 300) or status_text(status), where=chip)
+    if not CHIP_STATUS <= status < CALL_STATUS:
+        return PlanError(printable(message, 300) or status_text(status), where=chip, hint=ANOTHER_DEVICE)
+    error = run_error(status, message, chip)
+    error.hint = error.hint if isinstance(error, DeviceError) else STATED
+    return error

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "flaot.adapters"
+REINSTALL = "reinstall or repair it, or use --adapter simulator"
 
 
 @dataclass(frozen=True)
@@ -26,17 +27,22 @@ class Installed:
     package: str
     _point: EntryPoint
 
+    @property
+    def source(self) -> str:
+        """The package in words."""
+        return f"package {printable(self.package)}"
+
     def library(self) -> str:
         """The path of the library. Raises DependencyError, whatever the package does."""
-        where = f"package {printable(self.package)}"
         try:
             path = self._point.load()()
         except Exception as e:  # what a foreign package raises is its own affair
             problem = f"its adapter for device type '{printable(self.device_type)}' is not found: {type(e).__name__}: {printable(e, 200)}"
-            raise DependencyError(problem, where=where, hint="reinstall it, or run with --adapter simulator") from None
-        if not isinstance(path, str | os.PathLike):
-            problem = f"'{printable(self._point.value)}' returns a {type(path).__name__}; the path of a library is wanted"
-            raise DependencyError(problem, where=where)
+            raise DependencyError(problem) from None
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            given = "an empty path" if isinstance(path, str) else f"an object of type {type(path).__name__}"
+            problem = f"'{printable(self._point.value)}' returns {given}; the path of a library is wanted"
+            raise DependencyError(problem)
         return os.fspath(path)
 
 

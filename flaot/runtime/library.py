@@ -7,6 +7,7 @@ import os
 from functools import cache
 
 from flaot.errors import DependencyError, DeviceError, FlaotError, InternalError, LimitError, PlanError, RunInputError, printable
+from flaot.runtime.loading import located
 
 OK = 0
 DATA_STATUS = 0x400
@@ -17,6 +18,7 @@ CHIP_STATUS, CALL_STATUS = 0x202, 0x300
 DEVICE_MEMORY, DEVICE_FAILED = 0x204, 0x205
 
 CHIP_HINT = "compile the model again for this chip"
+FAILED_HINT = "--adapter simulator runs the plan without the chip"
 
 
 def library_path() -> str:
@@ -28,7 +30,7 @@ def library_path() -> str:
 def library() -> ctypes.CDLL:
     """The loaded library. Raises DependencyError when it is missing or does not load."""
     try:
-        lib = ctypes.CDLL(library_path())
+        lib = ctypes.CDLL(located(library_path()))
     except OSError as e:
         raise DependencyError(f"the native library does not load: {e}", hint="reinstall flaot, or run 'make native' in a checkout") from e
     lib.fl_status_text.restype = ctypes.c_char_p
@@ -48,9 +50,9 @@ def run_error(status: int, message: str, where: str) -> FlaotError:
     if status >= DATA_STATUS:
         return RunInputError(text, where=where)
     if status == DEVICE_FAILED:
-        return DeviceError(text, where=where, hint="--adapter simulator runs the plan without the chip")
+        return DeviceError(text, where=where, hint=FAILED_HINT)
     if status == DEVICE_MEMORY:
-        return LimitError(text, where=where)
+        return LimitError(text, where=where, hint=FAILED_HINT)
     chip = CHIP_STATUS <= status < CALL_STATUS
     return PlanError(text, where=where, hint=CHIP_HINT) if chip else InternalError(text, where=where)
 

@@ -46,7 +46,7 @@ def test_an_adapter_by_its_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("body", "says"), [
-    ("return 'none.so'", "the adapter does not load: none.so"),
+    ("return 'none.so'", "some-chip 2.5: none.so: the adapter does not load: no such file"),
     ("raise OSError('no licence')", "is not found: OSError: no licence"),
     (f"return {library_path()!r}", "has no function flaot_adapter; it is no adapter"),
 ])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flaot.errors import DependencyError, DeviceError, FlaotError, PlanError
+from flaot.errors import DependencyError, DeviceError, FlaotError, PlanError, UsageError
 from flaot.hcd import board_of
 from flaot.mapping.policy import policy_of
 from flaot.pipeline import Options, compile_model
@@ -20,6 +21,7 @@ from flaot.plan.fields import Section
 from flaot.plan.read import read_plan
 from flaot.runtime.lean import LeanSession
 from flaot.runtime.library import library_path
+from flaot.runtime.loading import NAMES
 from flaot.runtime.npy import Array
 from flaot.runtime.session import Session
 from tests.mapping.nets import conv
@@ -89,7 +91,7 @@ def test_an_adapter_of_another_abi(vendor: Build, plan: str) -> None:
 @needs_compiler
 def test_an_adapter_that_refuses_the_chip(vendor: Build, plan: str) -> None:
     for said in both(plan, vendor(fail=1), DeviceError):
-        assert said == "chip NPU-V3: the chip failed"
+        assert said == "chip NPU-V3: the chip failed; --adapter simulator runs the plan without the chip"
 
 
 @needs_compiler
@@ -117,11 +119,44 @@ def test_libraries_that_are_no_adapters(plan: str, tmp_path: Path) -> None:
             assert e.value.exit_code == 8
 
 
+def test_a_library_of_the_current_folder_needs_no_slash(plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(library_path(), tmp_path / "libhere.so")
+    monkeypatch.chdir(tmp_path)
+    for said in both(plan, "libhere.so", DependencyError):
+        assert said.startswith("libhere.so: the library has no function flaot_adapter; it is no adapter; name the adapter's library")
+    code = "from flaot.runtime.library import functions; functions()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FLAOT_LIBRARY": "libhere.so"}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    (".", ".: is a directory, no library of an adapter; give the path of a library such as ./libmy_adapter.so, or 'simulator'"),
+    ("simulatr", "simulatr: the adapter does not load: no such file; did you mean 'simulator'?"),
+    ("Simulator", "Simulator: the adapter does not load: no such file; did you mean 'simulator'?"),
+    ("libnear.so", "libnear.so: the adapter does not load: no such file; did you mean 'libnears.so'?"),
+    ("./libnear.so", "./libnear.so: the adapter does not load: no such file; did you mean './libnears.so'?"),
+    ("/nowhere/x.so", f"/nowhere/x.so: the adapter does not load: no such file; {NAMES}"),
+    ("libnears.so", "libnears.so: the adapter does not load: file too short; a shared library (.so) for this machine is expected"),
+    ("a\0b", f"a\\x00b: the adapter does not load: embedded null byte; {NAMES}"),
+])  # fmt: skip
+def test_what_is_said_of_what_does_not_load(
+    plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("libnears.so").write_bytes(b"")
+    assert both(plan, given, DependencyError) == [says] * 2
+
+
+def test_an_empty_name_is_no_adapter(plan: str) -> None:
+    for said in both(plan, "", UsageError):
+        assert said.startswith("an empty name where an adapter's library is expected; give the path of a library such as")
+
+
 def test_the_command_line_takes_an_adapter(plan: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "flaot", "run", plan]
     assert subprocess.run(command, capture_output=True).returncode == 0
     done = subprocess.run([*command, "--adapter", str(tmp_path / "none.so")], capture_output=True, text=True)
-    assert done.returncode == 8 and done.stderr.startswith("flaot: error: the adapter does not load: ") and done.stderr.count("\n") == 1
+    assert done.returncode == 8 and "none.so: the adapter does not load: no such file; " in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_plans_for_the_host_load_no_adapter_code(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import flaot
 from flaot.errors import DeviceError, FlaotError, LimitError, PlanError, RunInputError, UnsupportedError
 from flaot.hcd import load_hcd
 from flaot.mapping.policy import policy_of
+from flaot.runtime.adapter import STATED
 from flaot.runtime.session import Session
 from flaot.verify.check import verify
 from tests.models.manifest import folder, models
@@ -137,7 +138,7 @@ def test_rounding_toward_zero_changes_results(digits: bytes, monkeypatch: pytest
 
 def test_a_lie_that_does_not_exist(digits: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_LIE", "temperature")
-    with pytest.raises(DeviceError, match=r"^chip Toy-NPU: toy_open: TOY_E_CONFIG \(-2\)$"):
+    with pytest.raises(DeviceError, match=r"^chip Toy-NPU: toy_open: TOY_E_CONFIG \(-2\); --adapter simulator runs the plan without"):
         scores(digits, library())
 
 
@@ -154,7 +155,8 @@ def test_a_plan_for_more_than_the_chip_has(tmp_path: Path, old: str, new: str, k
     changed.write_text(text.replace(old, new))
     with pytest.raises(kind) as e:
         Session(plan_for(changed), adapter=library())
-    assert str(e.value) == f"chip Toy-NPU: the plan was compiled for {says}"
+    way_out = "--adapter simulator runs the plan without the chip" if kind is DeviceError else STATED
+    assert str(e.value) == f"chip Toy-NPU: the plan was compiled for {says}; {way_out}"
 
 
 def test_a_plan_for_another_device_type() -> None:
@@ -163,8 +165,11 @@ def test_a_plan_for_another_device_type() -> None:
 
 
 def test_an_adapter_whose_sdk_is_missing(digits: bytes, tmp_path: Path) -> None:
-    done = run(digits, tmp_path, dict(os.environ), "--adapter", shutil.copy(library(), tmp_path))
-    assert done.returncode == 8 and done.stderr.startswith("flaot: error: the adapter does not load: libtoysdk.so: cannot open")
+    done = run(digits, tmp_path, dict(os.environ), "--adapter", path := shutil.copy(library(), tmp_path))
+    assert done.returncode == 8 and done.stderr == (
+        f"flaot: error: {path}: the adapter does not load: libtoysdk.so: cannot open shared object file: No such file or directory; "
+        "have LD_LIBRARY_PATH or the adapter's rpath name the folder of what it needs; 'ldd' lists that\n"
+    )
 
 
 # -- installed packages -----------------------------------------------------------------------------------------------------------
@@ -211,13 +216,15 @@ def test_without_an_adapter_the_report_says_simulated(digits: bytes, install: In
 
 
 @pytest.mark.parametrize(("body", "says"), [
-    ("return '/nowhere/libtoy.so'", "the adapter does not load: /nowhere/libtoy.so: cannot open"),
-    ("return 7", "package flaot-toy 1.0.0: 'flaot_toy:library' returns a int; the path of a library is wanted"),
-    ("raise ImportError('no SDK')", "its adapter for device type 'toy_npu' is not found: ImportError: no SDK; reinstall it, or run with"),
+    ("return '/nowhere/libtoy.so'", "package flaot-toy 1.0.0: /nowhere/libtoy.so: the adapter does not load: no such file"),
+    ("return 7", "package flaot-toy 1.0.0: 'flaot_toy:library' returns an object of type int; the path of a library is wanted"),
+    ("return ''", "package flaot-toy 1.0.0: 'flaot_toy:library' returns an empty path; the path of a library is wanted"),
+    ("raise ImportError('no SDK')", "package flaot-toy 1.0.0: its adapter for device type 'toy_npu' is not found: ImportError: no SDK"),
 ])
 def test_an_installed_adapter_that_does_not_work(digits: bytes, install: Install, tmp_path: Path, body: str, says: str) -> None:
     done = run(digits, tmp_path, install(body))
     assert done.returncode == 8 and says in done.stderr and done.stderr.count("\n") == 1
+    assert done.stderr.endswith("; reinstall or repair it, or use --adapter simulator\n")
 
 
 def test_two_packages_for_one_device_type(digits: bytes, install: Install, tmp_path: Path) -> None:
