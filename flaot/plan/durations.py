@@ -74,6 +74,11 @@ def move_setup(machine: Machine, views: Sequence[View]) -> int:
     return of_cycles(machine, machine.setup_cycles * count + machine.latency_cycles)
 
 
+def split_setup(machine: Machine, views: Sequence[View]) -> int:
+    """Picoseconds of the setups that such a move takes beyond that of one transfer."""
+    return move_setup(machine, views) - move_setup(machine, ())
+
+
 def dma_time(machine: Machine, nbytes: int) -> int:
     """Picoseconds the bus of the chip's memory is taken by so many bytes."""
     return of_amount(machine, nbytes, machine.off_chip_rate)

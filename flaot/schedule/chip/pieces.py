@@ -50,12 +50,12 @@ def piece_of(view: View, device: int) -> Piece:
     )
 
 
-def split_time(machine: Machine, view: View) -> int:
+def piece_split(machine: Machine, view: View) -> int:
     """Picoseconds of the setups that a piece takes beyond one, as it has more strided axes than a DMA transfer."""
     if not machine.setup_cycles or view.elements == 0:
         return 0
     piece = piece_of(view, 0)
-    return durations.move_setup(machine, (piece.outside, piece.inside)) - durations.move_setup(machine, ())
+    return durations.split_setup(machine, (piece.outside, piece.inside))
 
 
 def in_copy(view: View, buffer: Buffer) -> View:

@@ -11,7 +11,7 @@ from flaot.plan.program import Machine, Opcode, Program, Space
 from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.stripes import LONGEST, Striper, Stripes
 from flaot.schedule.chip.tiles import Setting, Tiling, best, candidates, shortest, smallest
-from flaot.schedule.chip.traffic import Use, only_moves, uses_of
+from flaot.schedule.chip.traffic import Use, crosses, only_moves, uses_of
 from flaot.schedule.memory import align_up
 
 CROWDED = 32
@@ -50,13 +50,13 @@ class Settler:
         self.residents = {key: use for key, use in self.uses.items() if self._may_stay(use)}
         self.known: dict[tuple[object, ...], list[Tiling]] = {}
         self.found: dict[tuple[int, frozenset[int]], list[Tiling]] = {}
-        self.calls = self._calls()
+        self.calls: list[int] = []
 
     def settle(self, depth_first: bool = False) -> Residency:
         """``depth_first``: with chains in stripes where that pays. Raises DoesNotFitError for steps that do not fit in any way."""
         while True:
-            self.calls = self._calls()
             live = self._live()
+            self.calls = self._calls(live)
             worst, over = -1, 0
             for i in self.calls:
                 short = live[i] + self._least(i) - self.limit
@@ -76,10 +76,16 @@ class Settler:
         step = self.program.steps[index]
         return step.device == self.device and step.opcode is Opcode.call
 
-    def _calls(self) -> list[int]:
-        """The steps that pass through on-chip memory; what only moves between other places needs none."""
-        steps = self.program.steps
-        return [i for i in range(len(steps)) if self._computes(i) and not (only_moves(steps[i]) and self._touches_outside(i))]
+    def _calls(self, live: list[int]) -> list[int]:
+        """The steps that pass through on-chip memory while residents take ``live`` bytes of it."""
+        return [i for i in range(len(self.program.steps)) if self._computes(i) and self._passes(i, self.limit - live[i])]
+
+    def _passes(self, index: int, free: int) -> bool:
+        """Whether a step passes through on-chip memory. What only moves between other places does where that saves setups."""
+        if not only_moves(self.program.steps[index]) or not self._touches_outside(index):
+            return True
+        through = best(self._tilings(index), free) if self._split(index) and not self.few else None
+        return through is not None and through.time < self._moving(index)
 
     def _relieved(self, live: list[int]) -> list[int]:
         """Takes out what crowds steps so much that they lose more time than bringing it in again takes, the worst step first."""
@@ -90,8 +96,8 @@ class Settler:
                 gain, _, victim = max(((self._gain(u, live), -u.first, u) for u in there), key=lambda t: t[:2])
                 if gain > 0:
                     del self.residents[id(victim.buffer)]
-                    self.calls = self._calls()
                     live = self._live()
+                    self.calls = self._calls(live)
                     break
             else:
                 return live
@@ -108,11 +114,18 @@ class Settler:
 
     def _time(self, index: int, free: int) -> int:
         """Picoseconds that a step is taken to need with so many bytes of on-chip memory."""
+        return self._choose(index, free).tiling.time if self._passes(index, free) else self._moving(index)
+
+    def _moving(self, index: int) -> int:
+        """Picoseconds that a step is taken to need that DMA does."""
+        outside = [v for v in operands(self.program.steps[index]) if id(v.buffer) not in self.residents]
+        return durations.dma_time(self.machine, sum(durations.touched(v) for v in outside)) + self._split(index)
+
+    def _split(self, index: int) -> int:
+        """Picoseconds of the setups that DMA takes beyond one for a step that only moves."""
         step = self.program.steps[index]
-        if only_moves(step) and self._touches_outside(index):
-            outside = [v for v in operands(step) if id(v.buffer) not in self.residents]
-            return durations.dma_time(self.machine, sum(durations.touched(v) for v in outside))
-        return self._choose(index, free).tiling.time
+        sides = (id(v.buffer) in self.residents for v in (step.inputs[0], step.outputs[0]))
+        return durations.split_setup(self.machine, operands(step)) if crosses(step, *sides) else 0
 
     def _too_large(self) -> DoesNotFitError:
         """About all steps that have no room even when nothing stays on chip."""

@@ -13,6 +13,7 @@ from flaot.schedule.chip.pieces import Key, Piece, in_copy, key_of, operands, pi
 from flaot.schedule.chip.residency import Residency
 from flaot.schedule.chip.stripes import Stripes
 from flaot.schedule.chip.tiles import work_of
+from flaot.schedule.chip.traffic import crosses
 
 LOAD, STORE = "Load", "Store"
 """Operators of the steps that bring pieces in and take them out."""
@@ -121,7 +122,7 @@ class Sequencer:
         """A step the DMA engine does."""
         inputs, outputs = ([self.on_chip(v, step.device) or v for v in views] for views in (step.inputs, step.outputs))
         moved = replace(step, inputs=tuple(inputs), outputs=tuple(outputs))
-        if step.kernel == "copy" and (inputs[0].buffer.space is Space.on_chip) != (outputs[0].buffer.space is Space.on_chip):
+        if crosses(step, *(v.buffer.space is Space.on_chip for v in (inputs[0], outputs[0]))):
             moved = _dma(inputs[0], outputs[0], step, step.op)
         self._add(moved)
         for view in outputs:

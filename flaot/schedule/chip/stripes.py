@@ -13,7 +13,7 @@ from flaot.kernels.base import KERNELS
 from flaot.kernels.tiling import Cut, Part, Reach, part_of
 from flaot.plan import durations
 from flaot.plan.program import Machine, Program, Space, Step
-from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes, split_time
+from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes, piece_split
 from flaot.schedule.chip.tiles import COUNTS, call_time, work_of
 from flaot.schedule.chip.traffic import Use
 from flaot.schedule.memory import align_up
@@ -105,7 +105,7 @@ class Striper:
                     working += 0 if whole else 2 * nbytes
                     moves = 1 if whole else count
                     moved += nbytes * moves
-                    split += split_time(self.machine, view) * moves
+                    split += piece_split(self.machine, view) * moves
                     ends += 0 if view.buffer.space is Space.constant else nbytes
             needed = max(needed, working)
         if held + needed > free:

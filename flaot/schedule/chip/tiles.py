@@ -16,7 +16,7 @@ from flaot.kernels.base import KERNELS
 from flaot.kernels.tiling import Cut, Part, part_of
 from flaot.plan import durations
 from flaot.plan.program import Machine, Space, Step, View
-from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes, split_time
+from flaot.schedule.chip.pieces import Key, key_of, operands, piece_bytes, piece_split
 from flaot.schedule.memory import align_up
 
 MOST_PARTS = 256
@@ -148,7 +148,7 @@ def _tiling(
             loads = there = pieces
         moves = loads * (1 + (written and key_of(views[i]) in map(key_of, step.inputs)))
         moving += nbytes * moves
-        split += split_time(machine, view) * moves
+        split += piece_split(machine, view) * moves
         memory += nbytes * there
         transfers += loads
         first += 0 if constant or written else nbytes

@@ -46,3 +46,8 @@ def uses_of(program: Program, device: int) -> dict[int, Use]:
 def only_moves(step: Step) -> bool:
     """Whether the step computes nothing, so that the DMA engine can do it."""
     return step.opcode is Opcode.call and KERNELS[step.kernel].moves
+
+
+def crosses(step: Step, source: bool, target: bool) -> bool:
+    """Whether a step that only moves is a transfer between the memories of a chip when its two sides lie on chip or not."""
+    return step.kernel == "copy" and source != target

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnx.helper as oh
+import pytest
 
 from flaot.mapping.decisions import Pathed
 from flaot.pipeline import Compiled, compile_model
-from flaot.plan.program import Space
+from flaot.plan import durations
+from flaot.plan.program import Opcode, Space
 from tests.schedule.chip.small import calls, compiled, dmas, model, npu, random, run, tiling, traffic, window
 
 KB = 1024
@@ -46,3 +48,19 @@ def test_pieces_that_stay() -> None:
     assert traffic(done) == 8 * KB + 64 * KB + 64 * KB
     a, b = random(1, 64, 64, seed=1, scale=1), random(1, 64, 512, seed=2)
     np.testing.assert_allclose(run(done, {"a": a, "b": b})[0], a @ b, atol=0.02)
+
+
+@pytest.mark.parametrize("dimensions", [3, 2, 1])
+def test_a_unit_transposes_where_dma_would_take_a_setup_for_every_element(dimensions: int) -> None:
+    """Elements of two axes are three strided axes of a transfer: with so many DMA turns 64 x 128 in one. With two it would take 64 setups,
+    with one 8192: runs come in and a unit turns them."""
+    nodes = [oh.make_node("Transpose", ["x"], ["t"], "turn", perm=[1, 0]), oh.make_node("Softmax", ["t"], ["y"], "soft")]
+    chip = npu(128, 256, 4, f"dma: {{dimensions: {dimensions}, setup_cycles: 200}}\n")
+    done = compiled(model(nodes, {"x": [64, 128]}, {"y": [128, 64]}, {}), chip)
+    steps = [s for s in done.program.steps if s.opcode is Opcode.dma]
+    assert [durations.moves((*s.inputs, *s.outputs), dimensions) for s in steps] == [1] * len(steps)
+    assert [s.op for s in steps if "turn" in s.origin] == (["Transpose"] if dimensions == 3 else ["Load"] * len(calls(done, "turn")))
+    assert (calls(done, "turn") == []) == (dimensions == 3)
+    x = random(64, 128, scale=1)
+    e = np.exp(x.T - x.T.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(run(done, {"x": x})[0], e / e.sum(axis=1, keepdims=True), atol=0.002)
