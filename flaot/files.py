@@ -44,6 +44,19 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> str:
     return real
 
 
+def make_folder(path: str) -> None:
+    """Makes a folder that files are to be written into, where there is none. Raises FileSystemError."""
+    shown = printable(path, 200)
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError:
+        raise FileSystemError("is not a folder", where=shown) from None
+    except (OSError, ValueError) as e:
+        raise _failure(e, shown) from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise FileSystemError("the folder is not writable", where=shown)
+
+
 def write_file(path: str, data: bytes | Sequence[bytes]) -> None:
     """Replaces the file by ``data`` in one step; on any failure or signal the old file stays and nothing else is left.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +71,14 @@ def command(
     target = output if output is not None else Path(model).stem + ".flp"
     if output is None and target == Path(model).name:
         raise UsageError(f"{printable(model, 200)} is a plan by its name; compile takes an ONNX model (or name the plan to write with -o)")
-    check_output(target, [model])
-    if explain is not None and check_output(explain, [model]) == os.path.realpath(target):
-        raise UsageError(f"--explain {printable(explain)}: the plan goes to that file")
+    read = [model, *hcd, *([mapping["routes"]] if mapping["routes"] is not None else [])]
+    taken = {check_output(target, read)}
+    if explain is not None:
+        if check_output(explain, read) in taken:
+            raise UsageError(f"--explain {printable(explain)}: the plan goes to that file")
+        taken.add(check_output(explain, read))
     bindings = shapes(shape)
-    dumps = _dumps(dump, model, target, as_json)
+    dumps = _dumps(dump, read, taken, as_json)
 
     from flaot.pipeline import STAGES, Options, compile_model
 
@@ -139,9 +142,9 @@ def _check_stage(flag: str, stage: str) -> None:
 class _dumps:
     """Writes the text of every graph that was asked for, at the stage it was asked for."""
 
-    def __init__(self, asked: tuple[str, ...], model: str, plan: str, as_json: bool) -> None:
+    def __init__(self, asked: tuple[str, ...], read: Sequence[str], others: Collection[str], as_json: bool) -> None:
         self.files: dict[str, str] = {}
-        taken = {os.path.realpath(plan)}
+        taken = set(others)
         for text in asked:
             stage, _, file = text.removeprefix("after=").partition(":")
             if not text.startswith("after=") or not stage:
@@ -149,7 +152,7 @@ class _dumps:
             if as_json and not file:
                 raise UsageError(f"--dump {printable(text)} with --json: standard output holds one document; name a file, after=STAGE:FILE")
             if file:
-                real = check_output(file, [model])
+                real = check_output(file, read)
                 if real in taken:
                     raise UsageError(f"--dump {printable(text)}: another output goes to that file")
                 taken.add(real)

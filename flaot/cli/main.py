@@ -10,7 +10,7 @@ import signal
 import sys
 
 from flaot.cli import console
-from flaot.errors import FlaotError, LimitError, ProblemList, printable
+from flaot.errors import DependencyError, FlaotError, LimitError, ProblemList, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def _run(arguments: list[str]) -> int:
     except MemoryError:
         return _report(LimitError("out of memory"), as_json)
     except Exception as e:
-        return _bug(e, as_json)
+        missing = _missing_package(e)
+        return _bug(e, as_json) if missing is None else _report(missing, as_json)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -78,6 +79,14 @@ def _dispatch(arguments: list[str]) -> int:
     from flaot.cli import app
 
     return app.call(arguments)
+
+
+def _missing_package(e: Exception) -> FlaotError | None:
+    """What to say where a package that the command needs is not installed; None for every other exception."""
+    package = (e.name or "").partition(".")[0] if isinstance(e, ModuleNotFoundError) else ""
+    if package in ("", "flaot", *sys.stdlib_module_names):
+        return None
+    return DependencyError(f"the Python package '{printable(package)}' is not installed", hint="'flaot doctor' shows what flaot needs")
 
 
 def _report(e: FlaotError, as_json: bool) -> int:

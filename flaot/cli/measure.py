@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flaot.cli import console, progress
-from flaot.cli.options import CHIP, FILE, json_option
+from flaot.cli.options import CHIP, FILE, json_option, only
 from flaot.errors import FlaotError, ProblemList, UsageError, printable
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ Examples:
 
 @click.command("measure", epilog=EPILOG)
 @click.option("--device", default="host", show_default=True, type=click.Choice(["host"]), help="What is measured: the CPU this runs on.")
-@click.option("--hcd", "chip", default="host", show_default=True, type=CHIP, help="The descriptor it is compared with.")
+@click.option(
+    "--hcd", "chip", default=["host"], show_default="host", type=CHIP, multiple=True, callback=only, metavar="NAME|FILE",
+    help="The descriptor it is compared with.",
+)
 @click.option("--seconds", default=4.0, show_default=True, type=click.FloatRange(0.2, 600), help="About how long to measure.")
 @click.option("--factor", default=2.0, show_default=True, type=click.FloatRange(1.01, 100), help="What a declared figure may be off by.")
 @click.option("--write", type=FILE, metavar="FILE.hcd", help="Write a descriptor that extends the other one by what was measured.")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from flaot.cli import console, progress
-from flaot.cli.options import CHIP, FILE, adapter_option, json_option
+from flaot.cli.options import CHIP, FILE, adapter_option, json_option, only
 from flaot.errors import CheckFailed, UsageError, printable
-from flaot.files import check_output, read_file, write_file
+from flaot.files import check_output, make_folder, read_file, write_file
 
 if TYPE_CHECKING:
     from flaot.hcd import Hcd
@@ -29,7 +30,9 @@ Examples:
 
 
 @click.command("optest", epilog=EPILOG)
-@click.option("--hcd", type=CHIP, required=True, metavar="NAME|FILE", help="The chip; see 'flaot hcd list'.")
+@click.option(
+    "--hcd", type=CHIP, required=True, multiple=True, callback=only, metavar="NAME|FILE", help="The chip; see 'flaot hcd list'."
+)
 @adapter_option
 @click.option("--op", "operators", multiple=True, metavar="OP", help="Try only this operator; repeatable.")
 @click.option("--case", "pattern", default="", metavar="PATTERN", help="Try only cases of that name, such as 'boundary/*'.")
@@ -50,12 +53,10 @@ def command(
         raise UsageError("--update-ratchet without --ratchet FILE")
     if report is not None and Path(report).suffix not in (".md", ".html"):
         raise UsageError(f"--report {printable(report)}: a name that ends in .md or .html is expected")
-    for target in (report, ratchet if update_ratchet else None):
-        if target is not None:
-            check_output(target, [hcd])
+    _check_outputs([hcd, *([adapter] if adapter is not None else [])], report, ratchet, update_ratchet, keep)
 
     from flaot.hcd import load_hcd
-    from flaot.optest.ratchet import Ratchet
+    from flaot.optest.ratchet import Ratchet, gone
     from flaot.optest.report import document
 
     chip = load_hcd(hcd)
@@ -69,10 +70,10 @@ def command(
     now = Ratchet.of(chip.name, outcome.verdicts, findings)
     failure = _failure(d, held, now)
     if held is not None:
-        d["ratchet"] = _moved(held, now)
+        whole = not (operators or pattern or quick) and probes is None
+        d["ratchet"] = _moved(held, now) | {"gone": gone(held, now) if whole else []}
         if update_ratchet and ratchet is not None:
             joined = held.joined(now)
-            whole = not (operators or pattern or quick) and probes is None
             write_file(ratchet, (joined.without_gone(now) if whole else joined).text().encode())
     if as_json:
         console.document({**d, **failure.to_json()} if failure is not None else d)
@@ -82,6 +83,18 @@ def command(
         return 0
     console.err(f"flaot: error: {failure}")
     return failure.exit_code
+
+
+def _check_outputs(read: list[str], report: str | None, ratchet: str | None, update: bool, keep: str | None) -> None:
+    """Refuses before any work what cannot be written. Raises UsageError, FileSystemError."""
+    if report is not None:
+        check_output(report, [*read, *([ratchet] if ratchet is not None else [])])
+        if ratchet is not None and os.path.realpath(report) == os.path.realpath(ratchet):
+            raise UsageError(f"--report and --ratchet are one file, '{printable(report, 200)}'")
+    if ratchet is not None and update:
+        check_output(ratchet, read)
+    if keep is not None:
+        make_folder(keep)
 
 
 def _device(chip: Hcd, adapter: str | None) -> str:
@@ -188,9 +201,12 @@ def _show(d: dict[str, Any], hcd: str, adapter: str | None) -> None:
             console.out(f"{p['verdict'].upper()}: {_sentence(p)}")
     for change in d.get("ratchet", {}).get("better", []):
         console.out(f"better than the ratchet: {change['name']} was {change['was']}, is {change['is']}")
+    for name in d.get("ratchet", {}).get("gone", []):
+        console.out(f"in the ratchet, but no longer tried: {name}")
     counts = ", ".join(f"{n} {v}" for v, n in sorted(d["counts"].items(), key=lambda c: -c[1]))
     if d["cases"]:
-        console.out(f"{d['cases']} cases of {len(d['operators'])} operators: {counts}")
+        count = len(d["operators"])
+        console.out(f"{d['cases']} cases of {count} operator{'s' * (count != 1)}: {counts}")
     if d["unexamined"]:
         console.out(f"claimed, but without cases: {', '.join(d['unexamined'])}")
 

@@ -30,6 +30,13 @@ FILE, CHIP = click.Path(readable=False), _Chip(readable=False)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
+def only(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str:
+    """The value of an option that other commands take several times, this one once. Raises UsageError."""
+    if len(given) > 1:
+        raise UsageError(f"{param.opts[0]} is given {len(given)} times; {ctx.info_name} takes one")
+    return given[0]
+
+
 def input_options(fn: F) -> F:
     """``--inputs``, ``--input`` and ``--seed``: what to feed."""
     fn = click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**63 - 1), help="Seed of the random inputs.")(fn)

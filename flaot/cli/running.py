@@ -27,7 +27,7 @@ def run_plan(
 ) -> None:
     """Runs a plan file and shows its outputs."""
     files = pairs("--input", single, "NAME=X.npy")
-    read = [plan, *([inputs] if inputs else []), *files.values()]
+    read = [plan, *([inputs] if inputs else []), *files.values(), *adapter]
     written = [path for path in (outputs, trace) if path is not None]
     if len({check_output(path, read) for path in written}) < len(written):
         raise UsageError(f"--outputs and --trace are one file, '{printable(trace, 200)}'")

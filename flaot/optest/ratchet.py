@@ -89,6 +89,11 @@ def better_than(held: Ratchet, now: Ratchet) -> list[Change]:
     return [c for c in _changes(held, now) if c[1] and _grade(c[2]) < _grade(c[1])]
 
 
+def gone(held: Ratchet, now: Ratchet) -> list[str]:
+    """Cases and keys that a whole run no longer tries."""
+    return sorted({*held.cases, *held.probes} - {*now.cases, *now.probes})
+
+
 def _changes(held: Ratchet, now: Ratchet) -> list[Change]:
     pairs = ((held.cases, now.cases), (held.probes, now.probes))
     return [(name, was.get(name, ""), v) for was, is_ in pairs for name, v in is_.items() if was.get(name) != v]

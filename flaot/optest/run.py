@@ -110,11 +110,12 @@ class _Turned:
 
 
 def keep(folder: Path, case: Case, model: bytes, feeds: dict[str, np.ndarray]) -> None:
-    """Writes the case's model and inputs, so that ``flaot compile`` and ``flaot verify`` can repeat it. Raises FileSystemError."""
-    from flaot.files import write_file
+    """Writes the case's model and inputs into a folder, so that ``flaot compile`` and ``flaot verify`` can repeat it. Raises
+    FileSystemError."""
+    from flaot.files import make_folder, write_file
 
     stem = folder / case.id.replace("/", ".")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(str(folder))
     write_file(f"{stem}.onnx", model)
     arrays = {n: Array(x.dtype.name, x.shape, np.ascontiguousarray(x).tobytes()) for n, x in feeds.items()}
     write_file(f"{stem}.npz", to_npz(arrays))

@@ -113,6 +113,19 @@ def test_environments(env):
     assert flaot("hcd", "show", "npu_v3", env=env).code == 0
 
 
+def test_a_package_that_is_not_installed_is_no_bug(tmp_path):
+    code = (
+        "import sys\nclass Absent:\n  def find_spec(self, name, path=None, target=None):\n"
+        "    if name == 'onnx': raise ModuleNotFoundError('No module', name=name)\n"
+        "sys.meta_path.insert(0, Absent())\nfrom flaot.cli.main import main\nmain(['compile', 'm.onnx'])"
+    )
+    (tmp_path / "m.onnx").write_bytes(b"")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 8
+    assert done.stderr == "flaot: error: the Python package 'onnx' is not installed; 'flaot doctor' shows what flaot needs\n"
+
+
 def test_starting_imports_nothing_heavy():
     code = (
         "import sys\nfrom flaot.cli import main\ntry: main.main(['--help'])\nexcept SystemExit: pass\n"

@@ -51,6 +51,7 @@ def test_lies_have_exit_code_1_and_are_named(run, tmp_path):
         (["--hcd", "npu_v3"], "describes a chip of device type npu_v3; --device host is a cpu; give a descriptor of device type cpu"),
         (["--device", "npu"], "'npu' is not 'host'"),
         (["--seconds", "0"], "--seconds"),
+        (["--hcd", "host", "--hcd", "generic_cpu"], "--hcd is given 2 times; measure takes one"),
     ],
 )
 def test_what_cannot_be_measured(run, args, words):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from tests.cli.conftest import ROOT
+
 
 def test_a_claim_that_holds(run, tmp_path):
     page = tmp_path / "r.html"
     done = run("optest", "--hcd", "npu_v3", "--op", "Relu", "--case", "typical/*", "--report", page)
-    assert done.code == 0 and "Relu" in done.out and "kept" in done.out and "2 cases of 1 operators: 2 pass" in done.out
+    assert done.code == 0 and "Relu" in done.out and "kept" in done.out and "2 cases of 1 operator: 2 pass" in done.out
     assert "NPU-V3" in page.read_text()
 
 
@@ -38,9 +42,30 @@ def test_what_is_refused(run, tmp_path):
     for line, says in (
         (("--report", "x.pdf"), "a name that ends in .md or .html"),
         (("--update-ratchet",), "--update-ratchet without --ratchet"),
-        (("--op", "Softmax", "--hcd", "edge_dsp"), "Edge-DSP does not claim it"),
+        (("--hcd", "npu_v2"), "--hcd is given 2 times; optest takes one"),
         (("--op", "Relu", "--case", "no/*"), "there is no such case"),
     ):
         done = run("optest", "--hcd", "npu_v3", *line)
         assert done.code == 2 and says in done.err, done.err
     assert run("optest", "--hcd", "npu_v3", "--ratchet", tmp_path / "none").code == 8
+    run("optest", "--hcd", "edge_dsp", "--op", "Softmax").failed(2, "Edge-DSP does not claim it")
+
+
+def test_outputs_are_refused_before_any_work(run, tmp_path):
+    line = ("optest", "--hcd", "npu_v3", "--op", "Relu", "--ratchet", "r.md")
+    (tmp_path / "r.md").write_text("mine")
+    run(*line, "--report", "./r.md", "--update-ratchet").failed(2, "'./r.md' is also an input")
+    run(*line[:-2], "--keep", "r.md").failed(8, "r.md: is not a folder")
+    run(*line[:-2], "--keep", "/proc/nothing").failed(8, "/proc/nothing: no such file or directory")
+    run(*line[:-1], "new.md", "--update-ratchet", "--report", "new.md").failed(2, "--report and --ratchet are one file, 'new.md'")
+    assert (tmp_path / "r.md").read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["r.md"]
+
+
+@pytest.mark.slow
+def test_a_whole_run_names_what_is_gone(run, tmp_path):
+    known = (ROOT / "tests" / "optest" / "npu_v2.ratchet").read_text().replace('"pass": {', '"pass": {"Gone": ["typical/rows"],', 1)
+    (tmp_path / "r.ratchet").write_text(known)
+    assert "Gone" not in run("optest", "--hcd", "npu_v2", "--op", "Relu", "--ratchet", "r.ratchet").out
+    done = run("optest", "--hcd", "npu_v2", "--ratchet", "r.ratchet", "--update-ratchet")
+    assert done.code == 0 and "in the ratchet, but no longer tried: Gone/typical/rows\n" in done.out
+    assert "Gone" not in (tmp_path / "r.ratchet").read_text()

@@ -9,7 +9,7 @@ import pytest
 from flaot.errors import UsageError
 from flaot.hcd import load_hcd
 from flaot.optest.probes.finding import Finding
-from flaot.optest.ratchet import Ratchet, better_than, worse_than
+from flaot.optest.ratchet import Ratchet, better_than, gone, worse_than
 from flaot.optest.report import document, markdown, page
 from flaot.optest.suite import Outcome
 from flaot.optest.verdict import ELSEWHERE, PASS, TRAPPED, WRONG, Verdict
@@ -38,6 +38,12 @@ def test_worse_better_and_new() -> None:
 def test_a_whole_run_drops_what_is_gone() -> None:
     now = Ratchet("NPU", {"Relu/typical/a": PASS}, {})
     assert HELD.joined(now).without_gone(now) == now and "Add/typical/a" in HELD.joined(now).cases
+
+
+def test_what_is_gone_is_named() -> None:
+    held = Ratchet("X", {"Relu/a": "pass", "Abs/b": "wrong"}, {"rank 4": "holds"})
+    assert gone(held, Ratchet("X", {"Relu/a": "wrong", "Relu/c": "pass"}, {})) == ["Abs/b", "rank 4"]
+    assert gone(held, held) == []
 
 
 def test_part_of_a_run_is_judged_alone() -> None:
