@@ -48,7 +48,7 @@ def command(
     keep: str | None, ratchet: str | None, update_ratchet: bool, as_json: bool,
 ) -> int:
     """Measure the operators a chip claims on the chip or its simulator, and probe for a descriptor that lies. Exit code 1 when a claim does
-    not hold."""
+    not hold, 8 or 9 when the device is busy, lost or out of memory: then nothing is reported."""
     if update_ratchet and ratchet is None:
         raise UsageError("--update-ratchet without --ratchet FILE")
     if report is not None and Path(report).suffix not in (".md", ".html"):

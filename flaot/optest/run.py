@@ -19,6 +19,7 @@ from flaot.mapping.policy import policy_of
 from flaot.mapping.record import Record
 from flaot.optest.case import Case, Expected
 from flaot.optest.model import model_of, to_bytes
+from flaot.optest.probes.bench import Bench
 from flaot.optest.verdict import BUG, ELSEWHERE, OUTSIDE, PASS, REFUSED, TRAPPED, UNKNOWN, WRONG, Verdict
 from flaot.pipeline import Compiled, Options, compile_made, read_model
 from flaot.runtime.npy import Array, to_npz
@@ -41,7 +42,7 @@ class Device:
     keep: Path | None = None
 
     def run(self, case: Case) -> Verdict:
-        """The case's verdict. Raises DependencyError without onnxruntime."""
+        """The case's verdict. Raises DependencyError without onnxruntime, DeviceError or LimitError where the device is busy or lost."""
         base = Verdict(case.id, case.operator, case.kind, PASS, slow=case.slow)
         try:
             return self._run(base, case)
@@ -79,6 +80,8 @@ class Device:
                 raise
             return replace(base, verdict=UNKNOWN, text=e.what)
         except FlaotError as e:
+            if self.hcd.full.chip.device_type != "cpu":
+                Bench(self.hcd, self.adapter).require(e)
             return replace(base, verdict=TRAPPED, text=e.what)
 
     def _measured(self, base: Verdict, case: Case, plan: bytes, path: Path, feeds: dict[str, np.ndarray]) -> Verdict:

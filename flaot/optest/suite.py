@@ -65,7 +65,8 @@ def plan_cases(hcd: Hcd, operators: Sequence[str] = (), slow: bool = True) -> tu
 
 
 def run_suite(hcd: Hcd, adapter: str | None, cases: Sequence[Case], unexamined: Sequence[str], keep: Path | None, begin: Begin) -> Outcome:
-    """Runs the cases; ``begin`` is told the name of each. Claims of which not one case runs on the chip count as not kept."""
+    """Runs the cases; ``begin`` is told the name of each. Claims of which not one case runs on the chip count as not kept. Raises what
+    ``Device.run`` does."""
     outcome = Outcome(hcd, unexamined=list(unexamined))
     with temporary() as folder, ReferenceServer() as reference:
         device = Device(hcd, adapter, reference, Path(folder), keep)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from flaot.errors import DeviceError
 from flaot.hcd import Hcd, load, load_hcd
 from flaot.hcd.bundle import bundled
 from flaot.optest import run as running
@@ -49,6 +51,20 @@ def test_a_claim_that_the_host_keeps(reference: ReferenceServer, tmp_path: Path)
 def test_what_a_condition_rules_out_is_no_claim(reference: ReferenceServer, tmp_path: Path) -> None:
     v = verdict(reference, tmp_path, load_hcd("edge_dsp"), "Conv", "boundary/dilated")
     assert v.verdict == OUTSIDE and not v.failed and "dilations is [2, 2]; allowed are 1" in v.text and v.origin == "edge_dsp.hcd:34"
+
+
+def test_a_chip_that_fails_for_one_operator_alone(reference: ReferenceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Session.run
+
+    def without_pooling(session: Session, *given: Any) -> list[np.ndarray]:
+        if any(session.plan.step_name(i)[2] == "MaxPool" for i in range(session.step_count)):
+            raise DeviceError("nothing for this kernel")
+        return honest(session, *given)
+
+    monkeypatch.setattr(Session, "run", without_pooling)
+    v = verdict(reference, tmp_path, load_hcd("npu_v3"), "MaxPool", "typical/2x2")
+    assert v.verdict == TRAPPED and v.text == "nothing for this kernel"
+    assert verdict(reference, tmp_path, load_hcd("npu_v3"), "Relu", "typical/rows").verdict == PASS
 
 
 def test_wrong_numbers_and_traps(reference: ReferenceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

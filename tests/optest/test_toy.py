@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from flaot.errors import DeviceError
 from flaot.hcd import Hcd
 from flaot.hcd.loader import load_file
 from flaot.optest.probes import run_probes
+from flaot.optest.probes.bench import Bench
+from flaot.optest.suite import plan_cases, run_suite
+from flaot.plan.program import Chip
 from tests.cli.conftest import flaot
 from tests.samples.toy import HCD, LIES, library
 
@@ -84,11 +88,65 @@ def test_what_the_chip_does_not_open_for_is_named(adapter: str, keys: tuple[str,
     assert {f.declared for f in found if f.key == "tensor.supported_dtypes" and f.verdict == "holds"} == {"float16", "bfloat16"}
 
 
-def test_a_device_that_does_not_open_at_all(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOY_LIE", "temperature")
-    (first, *_) = found = run_probes(load_file(HCD), adapter)
+def test_a_device_that_refuses_whatever_plans_state() -> None:
+    class Refusing(Bench):
+        def opens(self, chip: Chip) -> str:
+            return "no plan suits it"
+
+    hcd = load_file(HCD)
+    (first, *_) = found = run_probes(hcd, bench=Refusing(hcd))
     assert (first.key, first.declared, first.measured) == ("chip.device_type", "toy_npu", "a device that does not open")
-    assert first.text == "toy_open: TOY_E_CONFIG (-2)" and [f.verdict for f in found] == ["lies", "not measured"]
+    assert first.text == "no plan suits it" and [f.verdict for f in found] == ["lies", "holds"]
+
+
+GONE = {
+    "TOY_E_BUSY": (8, "toy_open: TOY_E_BUSY (-1); see to the device and run again"),
+    "TOY_E_CONFIG": (8, "TOY_E_CONFIG (-2): as TOY_FAULT asks for; see to the device and run again"),
+    "TOY_E_LOST": (8, "failed on the chip: TOY_E_LOST (-13): as TOY_FAULT asks for; see to the device and run again"),
+    "TOY_E_DRAM": (9, "toy_memory_create: TOY_E_DRAM (-5): 8192 bytes wanted, 0 are left; see to the device and run again"),
+    "TOY_E_SRAM": (9, "toy_memory_create: TOY_E_SRAM (-6): 1 bytes wanted, 0 are left; see to the device and run again"),
+}
+"""Errors of the SDK for which no descriptor is to blame; exit code and what is said."""
+
+
+@pytest.mark.parametrize("fault", GONE)
+def test_a_device_that_is_not_there_is_no_lie(adapter: str, fault: str, tmp_path: Path) -> None:
+    code, says = GONE[fault]
+    ratchet, page = tmp_path / "toy.ratchet", tmp_path / "toy.md"
+    was = '{"format": 1, "chip": "Toy-NPU", "pass": {}, "others": {}, "probes": {}}'
+    ratchet.write_text(was)
+    for part in (("--probes",), ("--op", "Relu", "--case", "typical/*")):
+        line = ("--hcd", HCD, "--adapter", adapter, *part, "--report", page, "--ratchet", ratchet, "--update-ratchet")
+        done = flaot("optest", *line, env={"TOY_FAULT": fault})
+        done.failed(code, "Toy-NPU: the device does not move a single element: ")
+        assert says in done.err and done.out == "" and not page.exists() and ratchet.read_text() == was
+
+
+def test_a_device_that_is_lost_on_the_way(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def begin(name: str) -> None:
+        seen.append(name)
+        if name == "probe: layouts":
+            monkeypatch.setenv("TOY_FAULT", "TOY_E_LOST")
+
+    with pytest.raises(DeviceError, match=r"does not move a single element: step 1 failed on the chip: TOY_E_LOST \(-13\)"):
+        run_probes(load_file(HCD), adapter, begin)
+    assert seen[-2:] == ["probe: accumulators", "probe: layouts"]
+
+
+def test_cases_end_where_the_device_is_lost(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hcd, seen = load_file(HCD), []
+    cases = plan_cases(hcd, ("Relu",), slow=False)[0]
+
+    def begin(name: str) -> None:
+        seen.append(name)
+        if len(seen) == 2:
+            monkeypatch.setenv("TOY_FAULT", "TOY_E_BUSY")
+
+    with pytest.raises(DeviceError, match=r"toy_open: TOY_E_BUSY \(-1\)"):
+        run_suite(hcd, adapter, cases, (), None, begin)
+    assert seen == [c.id for c in cases[:2]]
 
 
 def test_the_command_names_the_adapter_and_the_lie(adapter: str) -> None:

@@ -25,7 +25,10 @@ PROBES = {
 def run_probes(
     hcd: Hcd, adapter: str | None = None, begin: Callable[[str], None] = lambda name: None, bench: Bench | None = None
 ) -> list[Finding]:
-    """Everything the probes find out about a chip beside the host; nothing about a CPU. ``begin`` is told the name of each."""
+    """Everything the probes find out about a chip beside the host; nothing about a CPU. ``begin`` is told the name of each.
+
+    Raises DeviceError or LimitError where the device is busy or lost.
+    """
     if hcd.full.chip.device_type == "cpu":
         return []
     bench = bench if bench is not None else Bench(hcd, adapter)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flaot.errors import FlaotError, InternalError
+from flaot.errors import DeviceError, FlaotError, InternalError, LimitError, PlanError, printable
 from flaot.hcd import Hcd, board_of
 from flaot.ir.graph import Graph, Place, Value
 from flaot.ir.op import Op
@@ -20,6 +20,7 @@ from flaot.kernels.base import load_all
 from flaot.mapping.accumulator import sums_in_half
 from flaot.mapping.choice import choose
 from flaot.mapping.orders import ChipLayouts
+from flaot.optest.probes.asked import least_of
 from flaot.plan.program import Buffer, Chip, Command, DeviceRecord, Opcode, Port, Program, Space, Step, View
 from flaot.plan.write import write_plan
 from flaot.runtime.session import Session
@@ -28,8 +29,6 @@ from flaot.targets.chip import chip_cpu, chip_limits
 from flaot.targets.devices import Devices, host_of
 
 HOST_ALIGNMENT = 64
-LARGEST = 4096
-"""Bytes of the largest alignment a descriptor may declare."""
 
 
 @dataclass(frozen=True)
@@ -91,17 +90,42 @@ class Bench:
         return -(-nbytes // self.step) * self.step
 
     def opens(self, chip: Chip) -> str:
-        """Why the device does not take a small plan for such a chip, or ""."""
-        there = Operand((1,), chip.dtypes[0], 0)
-        bench = replace(self)
-        bench.chip, bench.step = chip, max(chip.alignment, self.step)
+        """Why the device does not take a small plan for such a chip, or "". Raises what ``require`` does."""
         try:
-            Session(bench.plan([there], (), [there], 0), adapter=self.adapter).close()
+            Session(self._smallest(chip, chip.dtypes[0]), adapter=self.adapter).close()
         except InternalError:
             raise
         except FlaotError as e:
+            self.require(e)
             return e.what
         return ""
+
+    def require(self, failure: FlaotError) -> None:
+        """After ``failure``: raises DeviceError, or LimitError when it has no memory, where the device does not even move one element in
+        a plan that asks as little as plans can. Then it is busy, lost or broken, and nothing can be said of its descriptor."""
+        if isinstance(failure, PlanError):
+            return
+        least, said = least_of(self.chip), []
+        for dtype in self.chip.dtypes:
+            try:
+                with Session(self._smallest(least, dtype), adapter=self.adapter) as session:
+                    session.run(None, {"x0": np.zeros(1, dtype.numpy)})
+                return
+            except InternalError:
+                raise
+            except PlanError:
+                return
+            except FlaotError as e:
+                said.append(e)
+        kind = LimitError if isinstance(said[0], LimitError) else DeviceError
+        found = f"the device does not move a single element: {printable(said[0].what, 300)}"
+        raise kind(found, where=self.hcd.name, hint="see to the device and run again, or measure the simulator by --adapter simulator")
+
+    def _smallest(self, chip: Chip, dtype: DType) -> bytes:
+        """A plan that moves one element in and out again."""
+        there, bench = Operand((1,), dtype, 0), replace(self)
+        bench.chip, bench.step = chip, max(chip.alignment, self.step)
+        return bench.plan([there], (), [there], 0)
 
     def run_operator(self, op: Op, inputs: Sequence[Operand], output: Operand, place: Place) -> Answer:
         """The result of one operator on the chip."""
@@ -126,7 +150,7 @@ class Bench:
 
     def run(self, inputs: Sequence[Operand], steps: Sequence[Step], outputs: Sequence[Operand], on_chip: int = 0) -> Answer:
         """Brings the inputs in, runs the steps, brings the outputs out. ``on_chip`` is how much on-chip memory is taken, all that the
-        operands touch when 0."""
+        operands touch when 0. Raises what ``require`` does."""
         plan = self.plan(inputs, steps, outputs, on_chip)
         feeds = {f"x{i}": np.ascontiguousarray(o.data).reshape(-1) for i, o in enumerate(inputs) if o.data is not None}
         try:
@@ -135,6 +159,7 @@ class Bench:
         except InternalError:
             raise
         except FlaotError as e:
+            self.require(e)
             return Answer(problem=e.what)
         shaped = [a.reshape([o.dims[axis] for axis in o.order]) for a, o in zip(got, outputs, strict=True)]
         return Answer(tuple(shaped))

@@ -9,7 +9,8 @@ import numpy as np
 
 from flaot.ir.op import OPS
 from flaot.ir.types import DType
-from flaot.optest.probes.bench import LARGEST, Bench, Operand
+from flaot.optest.probes.asked import LARGEST
+from flaot.optest.probes.bench import Bench, Operand
 from flaot.optest.probes.finding import LIES, Finding, holds, unmeasured
 from flaot.optest.probes.site import SUMS, Site, site
 from flaot.optest.probes.values import decode, encode
