@@ -87,10 +87,10 @@ class UnsupportedError(FlaotError):
 
 class DoesNotFitError(UnsupportedError):
     """Steps that need more on-chip memory at once than there is, however they are cut. ``needs`` holds the chip and a sentence for every
-    model node of them."""
+    model node of them; ``origin`` is the option that limits that memory, "" where it is the chip's."""
 
-    def __init__(self, what: str, needs: dict[str, tuple[str, str]], where: str = "", hint: str = "") -> None:
-        super().__init__(what, where=where, hint=hint)
+    def __init__(self, what: str, needs: dict[str, tuple[str, str]], where: str = "", origin: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, origin=origin, hint=hint)
         self.needs = needs
 
 

@@ -27,6 +27,7 @@ from flaot.ir import spec
 from flaot.ir.graph import Graph
 from flaot.ir.parse import load_graph
 from flaot.ir.widen import widen
+from flaot.mapping.capability import Reason
 from flaot.mapping.decisions import Inserted
 from flaot.mapping.describe import verdict_rows
 from flaot.mapping.limits import PlanLimits
@@ -53,7 +54,7 @@ STAGES = ("read", "canonicalize", "recognise", "legalize", "place", "fuse", "cha
 AGGRESSIVE = 3
 """The fusion level from which on chains may be run in stripes."""
 
-NOTHING: Mapping[str, Mapping[str, str]] = {}
+NOTHING: Mapping[str, Mapping[str, Reason]] = {}
 
 PRECISIONS = ("default", "high")
 
@@ -116,7 +117,7 @@ def compile_made(
 ) -> Compiled:
     """Runs the stages that follow ``after`` on the graph that ``make`` makes, and again on another one without the nodes that do not fit in
     the memory on a chip: the host runs them, or they are refused, as the policy says. Once places are given, they are refused."""
-    too_large: dict[str, dict[str, str]] = {}
+    too_large: dict[str, dict[str, Reason]] = {}
     while True:
         try:
             return compile_graph(make(), chip, options, after, too_large)
@@ -128,7 +129,7 @@ def compile_made(
             if not found:
                 raise
             for node, (name, sentence) in found.items():
-                too_large.setdefault(name, {})[node] = sentence
+                too_large.setdefault(name, {})[node] = sentence, e.origin
 
 
 def _read(model: Any, options: Options) -> Graph:
@@ -148,7 +149,7 @@ def compile_graph(
     chip: Given | Sequence[Hcd | str | Path],
     options: Options | None = None,
     after: str = "read",
-    too_large: Mapping[str, Mapping[str, str]] = NOTHING,
+    too_large: Mapping[str, Mapping[str, Reason]] = NOTHING,
 ) -> Compiled:
     """Runs the stages that follow ``after`` on a graph, one just read or a dump of that stage. The graph is changed. ``too_large`` says, by
     chip and model node, why a node does not fit on it; raises DoesNotFitError, which tells that, for others that do not."""
@@ -156,6 +157,8 @@ def compile_graph(
     board = board_of(chip)
     ops.load_all()
     kernels.load_all()
+    limits = PlanLimits(board)
+    limits.check_pool(options.chips.pool)
     feed_as(graph, options.input_layouts, board)
     mapper = Mapper(board, options.precision, options.policy, options.fusion_level, too_large=too_large)
     for stage in STAGES[STAGES.index(after) + 1 :]:
@@ -181,7 +184,6 @@ def compile_graph(
     depth_first = options.fusion_level >= AGGRESSIVE
     asked = replace(options.chips, depth_first=depth_first, memory_effort=options.memory_effort, host=speed_of(board))
     program, composed = schedule(graph, devices, mapper.chips(), asked)
-    limits = PlanLimits(board)
     if program.chips and limits.steps is not None and len(program.steps) > limits.steps:
         program, composed = schedule(graph, devices, mapper.chips(), replace(asked, few=True))
     limits.check_memory(program)

@@ -62,12 +62,12 @@ Reason = tuple[str, str]
 
 @dataclass
 class Capability:
-    """Answers for one chip. ``precision`` "high" allows only units as exact as the model; ``too_large`` holds a sentence for every model
-    node that was found not to fit on chip."""
+    """Answers for one chip. ``precision`` "high" allows only units as exact as the model; ``too_large`` holds for every model
+    node that was found not to fit on chip a sentence and the option it rests on, "" where that is the chip's size."""
 
     hcd: Hcd
     precision: str = "default"
-    too_large: Mapping[str, str] = field(default_factory=dict)
+    too_large: Mapping[str, Reason] = field(default_factory=dict)
     _kernels: dict[tuple[object, ...], str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class Capability:
             return limit
         tight = next((self.too_large[n] for n in node.origin if n in self.too_large), None)
         if tight is not None:
-            return Answer(reason=tight, origin=self.hcd.origin("memory", "on_chip_cache", "size_kb"))
+            return Answer(reason=tight[0], origin=tight[1] or self.hcd.origin("memory", "on_chip_cache", "size_kb"))
         entry = self._entry(node)
         units, reason = self._units(node, entry)
         if not units:

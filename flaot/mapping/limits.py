@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from flaot.errors import LimitError, UnsupportedError
+from flaot.errors import LimitError, UnsupportedError, UsageError
 from flaot.hcd import Board, Hcd
 from flaot.plan.program import Buffer, Opcode, Program, Space
 
@@ -24,6 +24,17 @@ class PlanLimits:
         """Most steps of a plan; None where nobody states it."""
         held = self._strictest("max_steps")
         return held[0] if held is not None else None
+
+    def check_pool(self, pool: int | None) -> None:
+        """Raises UsageError for a pool of on-chip memory (bytes) that is larger than that of every chip."""
+        memories = [(h.full.memory, h) for h in self.board.chips]
+        sizes = [(m.on_chip_cache.size_kb, h) for m, h in memories if m is not None and m.on_chip_cache is not None]
+        size, hcd = max(sizes, key=lambda s: s[0], default=(0, self.board.first))
+        if pool is not None and sizes and pool > size * 1024:
+            raise UsageError(
+                f"--memory-pool-size {pool / 1024:g}; {hcd.name} has {size} kB on chip",
+                origin=hcd.origin("memory", "on_chip_cache", "size_kb"), hint="allow at most that, or leave the option out for all of it",
+            )
 
     def check_memory(self, program: Program) -> None:
         """Raises LimitError for a device whose values and constants take more than its ``off_chip_memory.size_mb``; the host's are held

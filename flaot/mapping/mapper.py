@@ -13,7 +13,7 @@ from flaot.ir.ops.relayout import Relayout
 from flaot.kernels.base import Implementation
 from flaot.mapping import LEVELS
 from flaot.mapping.accumulator import sums_in_half
-from flaot.mapping.capability import Capability
+from flaot.mapping.capability import Capability, Reason
 from flaot.mapping.cost import CostModel
 from flaot.mapping.decisions import Assigned, Candidate, Decision, Fused, Missed
 from flaot.mapping.fusions import BoardFusions
@@ -45,7 +45,7 @@ class Mapper:
     policy: Policy | None = None
     fusion_level: int = 2
     record: Record = field(default_factory=Record)
-    too_large: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    too_large: Mapping[str, Mapping[str, Reason]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.is_cpu = not self.board.chips

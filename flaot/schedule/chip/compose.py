@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from flaot.errors import DoesNotFitError, UnsupportedError, UsageError
 from flaot.mapping.decisions import Pathed
 from flaot.plan.fields import MAX_DEPTH
-from flaot.plan.program import Named, Program
+from flaot.plan.program import Chip, Named, Program
 from flaot.schedule.assign import assign_memory
 from flaot.schedule.chip.commands import assign_commands
 from flaot.schedule.chip.estimate import Estimate, estimates, operations
@@ -40,6 +40,11 @@ class ChipOptions:
     def __post_init__(self) -> None:
         if self.depth is not None and self.depth not in range(1, MAX_DEPTH + 1):
             raise UsageError(f"queue depth {self.depth}; allowed are 1 to {MAX_DEPTH}")
+
+
+    def limiting(self, chip: Chip) -> str:
+        """The option that limits the on-chip memory of a chip, "" where its size does."""
+        return f"--memory-pool-size {self.pool / 1024:g}" if self.pool is not None and chip.machine.on_chip == self.pool else ""
 
 
 PLAIN = ChipOptions()
@@ -81,7 +86,7 @@ def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Compo
     tight: DoesNotFitError | None = None
     for share in LIMITS:
         try:
-            made = _try(program, share, depth_first, options.few)
+            made = _try(program, share, depth_first, options)
         except DoesNotFitError as e:
             tight = e
             break
@@ -95,7 +100,10 @@ def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Compo
     if tight is not None:
         raise tight
     chip = program.chips[0]
-    raise UnsupportedError(f"no arrangement of on-chip memory fits the {chip.machine.on_chip} bytes of {chip.name}")
+    raise UnsupportedError(
+        f"no arrangement of on-chip memory fits the {chip.machine.on_chip} bytes of {chip.name}", origin=options.limiting(chip),
+        hint="allow more on-chip memory, or send nodes to another device with --route NODE=DEVICE",
+    )
 
 
 def _limit(program: Program, options: ChipOptions) -> None:
@@ -107,11 +115,12 @@ def _limit(program: Program, options: ChipOptions) -> None:
             chip.machine = replace(chip.machine, depth=options.depth, units=tuple(replace(u, depth=0) for u in m.units))
 
 
-def _try(program: Program, share: float, depth_first: bool, few: bool) -> tuple[Composed, Tape, list[int]] | None:
+def _try(program: Program, share: float, depth_first: bool, options: ChipOptions) -> tuple[Composed, Tape, list[int]] | None:
     composed = Composed()
     for device, chip in enumerate(program.chips, 1):
         limit = int(chip.machine.on_chip * share) // chip.alignment * chip.alignment
-        composed.residencies[device] = Settler(program, device, chip.machine, chip.alignment, limit, few).settle(depth_first)
+        settler = Settler(program, device, chip.machine, chip.alignment, limit, options.few, options.limiting(chip))
+        composed.residencies[device] = settler.settle(depth_first)
     tape = Sequencer(program, composed.residencies).run()
     slots = [load.before for load in tape.loads]
     for device, chip in enumerate(program.chips, 1):

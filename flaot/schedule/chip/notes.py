@@ -74,4 +74,6 @@ def _reason(choice: Choice) -> str:
         why = f"{(whole.time - taken.time) / 1000:.0f} ns less than as a whole, as moving and computing overlap"
     else:
         why = f"as a whole it needs {whole.memory} bytes on chip, {choice.free} are free"
+    if taken.in_turn:
+        why += "; two pieces of everything do not fit, so moving and computing take turns"
     return f"all it reads fits on chip and stays; {why}" if taken.path == "resident" else why

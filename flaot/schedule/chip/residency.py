@@ -10,7 +10,7 @@ from flaot.plan import durations
 from flaot.plan.program import Machine, Opcode, Program, Space
 from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.stripes import LONGEST, Striper, Stripes
-from flaot.schedule.chip.tiles import Setting, Tiling, best, candidates, shortest, smallest
+from flaot.schedule.chip.tiles import MOST_CALLS, Setting, Tiling, best, candidates, last_resorts, least_memory, shortest, smallest
 from flaot.schedule.chip.traffic import Use, crosses, only_moves, uses_of
 from flaot.schedule.memory import align_up
 
@@ -41,11 +41,14 @@ class Residency:
 
 
 class Settler:
-    """Settles residency on one device, ``limit`` bytes of on-chip memory at a time; with ``few`` by the fewest steps."""
+    """Settles residency on one device, ``limit`` bytes of on-chip memory at a time; with ``few`` by the fewest steps. ``option`` is the one
+    that limits that memory, "" where the chip's size does."""
 
-    def __init__(self, program: Program, device: int, machine: Machine, alignment: int, limit: int, few: bool = False) -> None:
+    def __init__(
+        self, program: Program, device: int, machine: Machine, alignment: int, limit: int, few: bool = False, option: str = "",
+    ) -> None:
         self.program, self.device, self.machine, self.alignment, self.limit = program, device, machine, alignment, limit
-        self.few = few
+        self.few, self.option = few, option
         self.uses = uses_of(program, device)
         self.residents = {key: use for key, use in self.uses.items() if self._may_stay(use)}
         self.known: dict[tuple[object, ...], list[Tiling]] = {}
@@ -130,18 +133,29 @@ class Settler:
     def _too_large(self) -> DoesNotFitError:
         """About all steps that have no room even when nothing stays on chip."""
         name, self.residents = self.program.chips[self.device - 1].name, {}
-        needs: dict[int, int] = {}
-        for i in self.calls:
-            if not only_moves(self.program.steps[i]) and (need := self._least(i)) > self.limit:
-                needs[i] = need
-        said = {i: f"it needs {n} bytes on chip at once, however it is cut; {name} has {self.machine.on_chip}" for i, n in needs.items()}
-        step = self.program.steps[min(needs)]
+        large = [i for i in self.calls if not only_moves(self.program.steps[i]) and self._least(i) > self.limit]
+        allowed = f"{name} {'may use' if self.option else 'has'} {self.machine.on_chip}"
+        said = {i: f"{self._needed(i)}; {allowed}" for i in large}
+        step = self.program.steps[large[0]]
         return DoesNotFitError(
-            f"{step.op}: {said[min(needs)]}",
-            {node: (name, said[i]) for i in needs for node in self.program.steps[i].origin},
+            f"{step.op}: {said[large[0]]}",
+            {node: (name, said[i]) for i in large for node in self.program.steps[i].origin},
             where=f"node '{step.origin[0]}'" if step.origin else "",
+            origin=self.option,
             hint="run it on the host with --route NODE=host, or allow more on-chip memory",
         )
+
+    def _needed(self, index: int) -> str:
+        """What a step needs that does not fit: in parts as fine as there are, or in as many as it may be cut into."""
+        finest = least_memory(self._setting(index), self.machine)
+        if finest > self.limit:
+            return f"it needs {finest} bytes on chip at once, however it is cut"
+        return f"it needs {self._least(index)} bytes on chip at once in the {MOST_CALLS} calls that it may be cut into at most"
+
+    def _setting(self, index: int) -> Setting:
+        step = self.program.steps[index]
+        outside = frozenset(i for i, v in enumerate(operands(step)) if id(v.buffer) not in self.residents)
+        return Setting(step, outside, step.work, self.alignment)
 
     def _stripes(self, choices: dict[int, Choice], live: list[int]) -> dict[int, Stripes]:
         """Chains that take less time and traffic in stripes."""
@@ -183,17 +197,17 @@ class Settler:
 
     def _tilings(self, index: int) -> list[Tiling]:
         """The candidates of a step, the one that needs least memory first."""
-        step = self.program.steps[index]
-        outside = frozenset(i for i, v in enumerate(operands(step)) if id(v.buffer) not in self.residents)
-        if (index, outside) not in self.found:
-            setting = Setting(step, outside, step.work, self.alignment)
+        setting = self._setting(index)
+        if (index, setting.outside) not in self.found:
             key = setting.signature
             if key not in self.known:
                 found = candidates(setting, self.machine, self.limit // AHEAD)
+                if smallest(found).memory > self.limit:
+                    found += last_resorts(setting, self.machine, self.limit)
                 least = smallest(found)
                 self.known[key] = [least, *(t for t in found if t is not least)]
-            self.found[index, outside] = self.known[key]
-        return self.found[index, outside]
+            self.found[index, setting.outside] = self.known[key]
+        return self.found[index, setting.outside]
 
     def _least(self, index: int) -> int:
         return self._tilings(index)[0].memory

@@ -3,6 +3,8 @@
 Every way of cutting a step along one or two axes is a candidate. Its cost is the time of a pipeline of loads, calls and stores: the longer
 of all computing and all moving, plus what cannot overlap: bringing in what the first call waits for, the last call, and taking out what it
 leaves. Constants are brought in ahead of time and make nobody wait.
+
+Where no candidate fits, there are further ones: more parts, more axes, and one piece of everything at a time where there are two otherwise.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, permutations, product
 
 from flaot.kernels.base import KERNELS
 from flaot.kernels.tiling import Cut, Part, part_of
@@ -22,17 +24,22 @@ from flaot.schedule.memory import align_up
 MOST_PARTS = 256
 """Most calls a step is cut into along two axes."""
 
+MOST_CALLS = 4096
+"""Most calls a step is cut into where fewer do not fit."""
+
 CALL = 100
 """Cycles that a further call is taken to cost, so that no step is cut for next to nothing."""
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+MORE_COUNTS = (*COUNTS, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 
 
 @dataclass(frozen=True)
 class Tiling:
     """One candidate: the parts along every axis it is cut on, the outer one first; operands kept whole on chip; bytes of on-chip memory,
     bytes moved, the time (ps) it is estimated to take, and the steps, calls and transfers. With ``stays`` all it reads comes in piece by
-    piece and stays. ``path`` is resident (all it reads is on chip at once), tiled (something is kept on chip and used again) or
+    piece and stays; ``in_turn`` leaves no room for a second piece of anything, so that moving and computing take turns.
+    ``path`` is resident (all it reads is on chip at once), tiled (something is kept on chip and used again) or
     pipelined."""
 
     axes: tuple[list[Part], ...]
@@ -43,11 +50,13 @@ class Tiling:
     path: str
     steps: int = 1
     stays: bool = False
+    in_turn: bool = False
 
     @property
     def label(self) -> str:
-        """The axes it is cut along and into how many parts: ``rows/4``."""
-        return " ".join(f"{parts[0].cut.name}/{len(parts)}" for parts in self.axes) or "whole"
+        """The axes it is cut along and into how many parts: ``rows/4``, ``rows/4 in turn``."""
+        axes = [f"{parts[0].cut.name}/{len(parts)}" for parts in self.axes]
+        return " ".join([*axes, *["in turn"] * self.in_turn]) or "whole"
 
     @property
     def count(self) -> int:
@@ -98,11 +107,37 @@ def candidates(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
     return found
 
 
-def _splits(cut: Cut) -> list[list[Part]]:
+def last_resorts(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
+    """For a step of which no candidate fits ``memory`` bytes: up to MOST_CALLS calls with one piece of everything at a time, along one or
+    two axes, and along more where that does not do either."""
+    cuts = [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
+    found: list[Tiling] = []
+    for axes in range(1, len(cuts) + 1):
+        for chosen in permutations(cuts, axes) if axes <= 2 else combinations(cuts, axes):
+            keeps = _kept(setting, *chosen) if axes == 2 else [NOTHING]
+            for split in product(*(_splits(c, MORE_COUNTS, finest=True) for c in chosen)):
+                if math.prod(map(len, split)) <= MOST_CALLS:
+                    found += _evaluate(setting, machine, split, keeps, in_turn=True)
+                    if axes == 2:
+                        found += _evaluate(setting, machine, split, keeps)
+        if axes > 1 and best(found, memory) is not None:
+            break
+    return found
+
+
+def least_memory(setting: Setting, machine: Machine) -> int:
+    """Bytes on chip that the step needs at once when it is cut as finely as it can be."""
+    cuts = [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
+    finest = tuple([Part(c, 0, 1), Part(c, 1, 2)] for c in cuts)
+    return smallest(_evaluate(setting, machine, finest, in_turn=True)).memory
+
+
+def _splits(cut: Cut, counts: Sequence[int] = COUNTS, finest: bool = False) -> list[list[Part]]:
+    """Parts whose lengths are multiples of what they should begin at; ``finest`` also shorter ones."""
     lengths = []
-    for count in COUNTS[1:]:
+    for count in counts[1:]:
         length = -(-cut.size // count)
-        lengths.append(min(-(-length // cut.multiple) * cut.multiple, cut.size))
+        lengths.append(length if finest and length < cut.multiple else min(-(-length // cut.multiple) * cut.multiple, cut.size))
     return [[Part(cut, a, min(a + n, cut.size)) for a in range(0, cut.size, n)] for n in dict.fromkeys(lengths) if n < cut.size]
 
 
@@ -119,17 +154,20 @@ def _kept(setting: Setting, outer: Cut, inner: Cut) -> list[Kept]:
     return [NOTHING, (again, False), (frozenset(), True)] if again else [NOTHING]
 
 
-def _evaluate(setting: Setting, machine: Machine, axes: tuple[list[Part], ...], keeps: Sequence[Kept] = (NOTHING,)) -> list[Tiling]:
+def _evaluate(
+    setting: Setting, machine: Machine, axes: tuple[list[Part], ...], keeps: Sequence[Kept] = (NOTHING,), in_turn: bool = False
+) -> list[Tiling]:
     """One candidate for everything that may be kept."""
     step = setting.step
     middle = tuple(parts[min(1, len(parts) - 1)] for parts in axes)
     call = part_of(step, KERNELS[step.kernel], middle) if axes else step
     time = call_time(machine, step, call, work_of(setting.work, middle))
-    return [_tiling(setting, machine, axes, call, time, *kept) for kept in keeps]
+    return [_tiling(setting, machine, axes, call, time, *kept, in_turn) for kept in keeps]
 
 
 def _tiling(
     setting: Setting, machine: Machine, axes: tuple[list[Part], ...], call: Step, call_ps: int, whole: frozenset[int], stays: bool,
+    in_turn: bool,
 ) -> Tiling:
     step, count = setting.step, len(setting.step.inputs)
     calls = math.prod(map(len, axes))
@@ -143,7 +181,7 @@ def _tiling(
         nbytes = align_up(piece_bytes(view), setting.alignment)
         constant, written = views[i].buffer.space is Space.constant, i >= count
         loads, pieces = (1, 1) if i in whole else _loads(i, axes)
-        there = min(pieces, 2)
+        there = min(pieces, 1 if in_turn else 2)
         if stays and not written:
             loads = there = pieces
         moves = loads * (1 + (written and key_of(views[i]) in map(key_of, step.inputs)))
@@ -155,12 +193,12 @@ def _tiling(
         last += nbytes if written else 0
         reused |= loads < calls and not written
     computing = calls * call_ps
-    overlapped = max(computing, durations.dma_time(machine, moving))
-    tail = min(computing, durations.dma_time(machine, moving)) // calls
+    both = computing, durations.dma_time(machine, moving)
+    ends = durations.dma_time(machine, first) + durations.dma_time(machine, last)
     started = durations.of_cycles(machine, CALL) + len(pieces_of) * durations.move_setup(machine, ())
-    time = durations.dma_time(machine, first) + overlapped + tail + durations.dma_time(machine, last) + (calls - 1) * started + split
+    time = (sum(both) if in_turn else ends + max(both) + min(both) // calls) + (calls - 1) * started + split
     path = "resident" if calls == 1 or stays else "tiled" if reused else "pipelined"
-    return Tiling(axes, whole, memory, moving, time, path, calls + transfers, stays)
+    return Tiling(axes, whole, memory, moving, time, path, calls + transfers, stays, in_turn)
 
 
 def _loads(operand: int, axes: tuple[list[Part], ...]) -> tuple[int, int]:
