@@ -66,7 +66,9 @@ def show(d: dict[str, Any], nodes: bool) -> None:
         console.out(f"  off-chip memory  {console.size(t['bytes_in'])} read, {console.size(t['bytes_out'])} written{within}{wait}")
         console.out(f"  on-chip memory   {console.size(c['on_chip_peak_bytes'])} of {console.size(c['on_chip_bytes'])}")
         planned = "" if c["counted"] else ", as planned"
-        console.out(f"  steps            {t['launches']} launches, {t['dmas']} by DMA, {transfers(t['copies'], c['transfer'])}{planned}")
+        held = f"; these wait {_us(c['link_wait_us'])} us for a bus that chips share" if c["link_wait_us"] else ""
+        passed = f"{transfers(t['copies'], c['transfer'])}{planned}{held}"
+        console.out(f"  steps            {t['launches']} launches, {t['dmas']} by DMA, {passed}")
         console.out(f"  busy             {', '.join(_busy(q) for q in c['units'])}")
         if "energy_uj" in c:
             cap = f" of {c['cap_mw']:.1f}" if "cap_mw" in c else ""

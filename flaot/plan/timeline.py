@@ -23,8 +23,8 @@ HOST = 0
 
 @dataclass(frozen=True)
 class Span:
-    """One step in time, picoseconds: issued, started, ended; ``contention`` is how long it waited for its bus, ``drawn`` what it draws
-    under a cap on power."""
+    """One step in time, picoseconds: issued, started, ended; ``contention`` is how long it waited for its bus from ``ready`` on, ``drawn``
+    what it draws under a cap on power."""
 
     step: int
     device: int
@@ -34,6 +34,7 @@ class Span:
     end: int
     contention: int = 0
     drawn: energy.Draws = ()
+    ready: int = 0
 
     @property
     def duration(self) -> int:
@@ -51,10 +52,12 @@ class Timeline:
         """Picoseconds until the last step is complete."""
         return max((s.end for s in self.spans), default=0)
 
-    def busy(self, device: int, queue: int) -> int:
-        """Picoseconds that a queue of a device is taken; while one command writes behind the next one runs, which counts once."""
+    def busy(self, device: int, queue: int | None = None) -> int:
+        """Picoseconds that a queue of a device, or any of them, is taken; while one command writes behind the next one runs, which counts
+        once."""
         busy, last = 0, 0
-        for s in sorted((s for s in self.spans if (s.device, s.queue) == (device, queue)), key=lambda s: s.start):
+        mine = (s for s in self.spans if s.device == device and queue in (None, s.queue))
+        for s in sorted(mine, key=lambda s: s.start):
             busy += max(s.end - max(s.start, last), 0)
             last = max(last, s.end)
         return busy
@@ -221,7 +224,7 @@ class _Clock:
         else:
             self.free[key] = max(self.free[key], self.written.get(key, 0))
             self.written[key] = end
-        return Span(index, *key, self.issued[index], start, end, contention, self.drawn.get(index, ()))
+        return Span(index, *key, self.issued[index], start, end, contention, self.drawn.get(index, ()), course.ready)
 
     def _course(self, index: int, key: Queue, start: int) -> _Course:
         step, machine = self.steps[index], self.machines[key[0] - 1]

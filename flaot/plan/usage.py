@@ -70,12 +70,14 @@ class PowerUse:
 
 @dataclass(frozen=True)
 class ChipUse:
-    """One chip during one run: cycles and picoseconds it works, as if the host and transfers took no time, picoseconds its DMA waits for
-    the bus of its memory, its traffic and its queues, and what it draws when its descriptor says so."""
+    """One chip during one run: cycles and picoseconds in which any of its queues works, as if the host and transfers took no time,
+    picoseconds its DMA waits for the bus of its memory, and in the whole run its transfers for one they share with other chips, its traffic
+    and its queues, and what it draws when its descriptor says so."""
 
     cycles: int
     taken: int
     contention: int
+    link_contention: int
     traffic: Traffic
     queues: tuple[QueueUse, ...]
     power: PowerUse | None = None
@@ -111,16 +113,17 @@ def queue_name(chips: Sequence[Chip], step: Step) -> str:
 
 def _use(machine: Machine, device: int, steps: Sequence[Step], whole: Timeline, alone: Timeline) -> ChipUse:
     spans = [s for s in alone.spans if s.device == device]
-    taken = max((s.end for s in spans), default=0) - min((s.start for s in spans), default=0)
+    taken = alone.busy(device)
     queues = []
     for queue, name in enumerate(queue_names(machine)):
         line, total = (whole, whole.end) if queue == machine.link_queue else (alone, taken)
         busy = line.busy(device, queue)
         queues.append(QueueUse(name, busy / PS_PER_US, busy / max(total, 1)))
     contention = sum(s.contention for s in spans if s.queue < machine.channels)
+    link = sum(s.contention for s in whole.spans if (s.device, s.queue) == (device, machine.link_queue))
     traffic = traffic_of([s for s in steps if s.device == device], machine)
     power = None if machine.power is None else _power(machine, machine.power, steps, spans, taken)
-    return ChipUse(-(-taken * machine.clock_khz // 10**9), taken, contention, traffic, tuple(queues), power)
+    return ChipUse(-(-taken * machine.clock_khz // 10**9), taken, contention, link, traffic, tuple(queues), power)
 
 
 def _power(machine: Machine, power: Power, steps: Sequence[Step], spans: Sequence[Span], taken: int) -> PowerUse:

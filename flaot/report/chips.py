@@ -122,6 +122,7 @@ class ChipReport:
             "traffic_bytes": use.traffic.off_chip_bytes,
             "traffic": asdict(use.traffic),
             "bus_wait_us": use.contention / PS_PER_US,
+            "link_wait_us": use.link_contention / PS_PER_US,
             "on_chip_peak_bytes": chip.machine.on_chip_peak,
             "on_chip_bytes": chip.machine.on_chip,
             "units": [asdict(q) for q in use.queues],

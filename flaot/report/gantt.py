@@ -5,7 +5,7 @@ Drawn twice: the whole run, and the chips as if the host and transfers to and fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from flaot.plan.timeline import HOST, Span, Timeline
 from flaot.plan.usage import PS_PER_US
@@ -15,6 +15,8 @@ WIDTH = 100
 """Columns of a line."""
 SHADES = " .:=#"
 """Idle, then up to a quarter, half and three quarters of a column's time busy, then more."""
+WAITING = "-"
+"""Busy with nothing but waiting for a bus, for more than half of the time that it is busy."""
 
 
 def gantt(report: ChipReport, width: int = WIDTH) -> list[str]:
@@ -27,7 +29,8 @@ def gantt(report: ChipReport, width: int = WIDTH) -> list[str]:
         *_drawing(report, report.usage.alone, _devices(report), width),
         "",
         *(f"Transfers of {c.name} are zero-copy: nothing is moved" for c in report.chips if c.machine.zero_copy),
-        "Busy up to . 1/4, : 1/2, = 3/4, # all of a column's time; memory: tenths of on-chip memory in use",
+        "Busy up to . 1/4, : 1/2, = 3/4, # all of a column's time; - most of it waiting for a bus",
+        "Memory: tenths of on-chip memory in use",
     ]
 
 
@@ -46,11 +49,13 @@ def _drawing(report: ChipReport, line: Timeline, devices: Sequence[int], width: 
         by_queue.setdefault((s.device, 0 if s.device == HOST else s.queue), []).append(s)
     for device, queue, label in labels:
         spans = by_queue.get((device, queue), [])
-        lines.append(_row(label, room, _busy([(s.start, s.end, 1) for s in spans], columns, end), _shade))
+        busy = _busy([(s.start, s.end, 1) for s in spans], columns, end)
+        held = _busy([(s.ready, s.ready + s.contention, 1) for s in spans if s.contention], columns, end)
+        lines.append(_row(label, room, [_shade(b, h) for b, h in zip(busy, held, strict=True)]))
         if device and queue + 1 == len(report.queues(device)):
             levels = _levels(report.on_chip(device, line), end)
             limit = max(report.chips[device - 1].machine.on_chip, 1)
-            lines.append(_row(memory[device], room, [x / limit for x in _busy(levels, columns, end)], _digit))
+            lines.append(_row(memory[device], room, [_digit(x / limit) for x in _busy(levels, columns, end)]))
     return lines
 
 
@@ -84,13 +89,13 @@ def _busy(intervals: Iterable[tuple[int, int, int]], columns: int, end: int) -> 
     return sums
 
 
-def _shade(share: float) -> str:
-    return SHADES[min(-int(-4 * share // 1), 4)] if share > 0 else SHADES[0]
+def _shade(share: float, held: float) -> str:
+    return WAITING if held > share / 2 else SHADES[min(-int(-4 * share // 1), 4)] if share > 0 else SHADES[0]
 
 
 def _digit(share: float) -> str:
     return " " if share <= 0 else str(min(int(10 * share), 9))
 
 
-def _row(label: str, room: int, shares: Sequence[float], character: Callable[[float], str]) -> str:
-    return f"{label[:room]:{room}} |{''.join(map(character, shares))}|"
+def _row(label: str, room: int, characters: Iterable[str]) -> str:
+    return f"{label[:room]:{room}} |{''.join(characters)}|"

@@ -3,6 +3,7 @@ and other waits sees to that already."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -64,7 +65,7 @@ class _Assigner:
         self.memories: dict[Memory, _Regions] = {}
         self.clocks: list[dict[Queue, int]] = []
         self.latest: dict[Queue, int] = {}
-        self.turn = 0
+        self.turns: Counter[int] = Counter()
 
     def run(self, steps: Sequence[Step], works: Sequence[int]) -> Iterator[Step]:
         for i, (step, work) in enumerate(zip(steps, works, strict=True)):
@@ -85,11 +86,11 @@ class _Assigner:
         return step.device, self._channel(machine, step)
 
     def _channel(self, machine: Machine, step: Step) -> int:
-        """Loads take the channels in turn, all but the last, which is for the rest."""
+        """Loads of a chip take its channels in turn, all but the last, which is for the rest."""
         if machine.channels == 1 or step.op != LOAD:
             return machine.channels - 1
-        self.turn += 1
-        return self.turn % (machine.channels - 1)
+        self.turns[step.device] += 1
+        return self.turns[step.device] % (machine.channels - 1)
 
     def _needed(self, index: int, step: Step, queue: Queue) -> set[int]:
         needed: set[int] = set()

@@ -20,7 +20,8 @@ from flaot.plan.usage import PS_PER_US, PowerUse, QueueUse, Usage, usage
 class Estimate:
     """One chip: cycles and microseconds it works, the bound by its peak rates, bytes over off-chip memory, on-chip bytes used and least
     possible, ``units`` the use of every queue. ``total_us`` is the whole plan, host and transfers included, ``transfer`` how the chip's
-    pass. ``power`` is there when the descriptor states it, and with a cap ``uncapped_us``, what ``time_us`` would be without."""
+    pass and ``link_wait_us`` how long they wait for a bus that chips share. ``power`` is there when the descriptor states it, and with a
+    cap ``uncapped_us``, what ``time_us`` would be without."""
 
     chip: str
     cycles: int
@@ -34,6 +35,7 @@ class Estimate:
     total_us: float
     units: tuple[QueueUse, ...]
     transfer: str = Transfers.synchronous.name
+    link_wait_us: float = 0.0
     power: PowerUse | None = None
     uncapped_us: float | None = None
 
@@ -46,10 +48,11 @@ class Estimate:
         kept = f"{self.on_chip_bytes} of {self.on_chip_limit_bytes} bytes on chip"
         busy = ", ".join(f"{u.name} {100 * u.utilisation:.0f} %" for u in self.units if u.busy_us)
         moved = "transfers, zero-copy ones, which move nothing" if self.transfer == Transfers.zero_copy.name else "transfers to and from it"
+        held = f"; these wait {self.link_wait_us:.1f} us for a bus that chips share" if self.link_wait_us else ""
         return [
             f"{self.chip}: {self.cycles} cycles, {self.time_us:.1f} us, {self.ratio:.3f} times the bound of {self.bound_us:.1f} us",
             f"  {self.traffic_bytes} bytes over off-chip memory, {kept}; busy: {busy}",
-            f"  {self.total_us:.1f} us with the host's steps and {moved}",
+            f"  {self.total_us:.1f} us with the host's steps and {moved}{held}",
             *self._power_lines(),
         ]
 
@@ -97,7 +100,8 @@ def _estimate(program: Program, device: int, used: Usage, free: Usage | None, lo
     return Estimate(
         chip.name, use.cycles, use.taken / PS_PER_US, bound / PS_PER_US, use.taken / bound if bound else 1.0, use.traffic.off_chip_bytes,
         machine.on_chip_peak, lower_bound, machine.on_chip, used.whole.end / PS_PER_US, use.queues,
-        machine.transfer.name, use.power, free.chips[device - 1].taken / PS_PER_US if free is not None and use.power is not None else None,
+        machine.transfer.name, use.link_contention / PS_PER_US, use.power,
+        free.chips[device - 1].taken / PS_PER_US if free is not None and use.power is not None else None,
     )
 
 
