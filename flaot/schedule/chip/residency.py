@@ -106,14 +106,15 @@ class Settler:
                 return live
 
     def _gain(self, use: Use, live: list[int]) -> int:
-        """Picoseconds that the steps take less when an activation lies off chip."""
+        """Picoseconds that the steps take less when an activation lies off chip; 0 when one of them would have no room then."""
         nbytes = align_up(max(use.buffer.nbytes, 1), self.alignment)
         steps = [i for i in range(use.first, use.last + 1) if self._computes(i)]
         before = sum(self._time(i, self.limit - live[i]) for i in steps)
         del self.residents[id(use.buffer)]
         after = sum(self._time(i, self.limit - live[i] + nbytes) for i in steps)
+        fits = all(self._least(i) <= free for i in steps if self._passes(i, free := self.limit - live[i] + nbytes))
         self.residents[id(use.buffer)] = use
-        return before - after
+        return before - after if fits else 0
 
     def _time(self, index: int, free: int) -> int:
         """Picoseconds that a step is taken to need with so many bytes of on-chip memory."""
