@@ -57,6 +57,8 @@ def _counted(chip: dict[str, Any], counters: Counters, runs: int) -> dict[str, A
 
 def show(d: dict[str, Any], nodes: bool) -> None:
     """The chips and, when asked, the nodes of a run as text."""
+    from flaot.plan.usage import figure
+
     for c in d["chips"]:
         t = c["traffic"]
         times = f"{_us(c['time_us'])} us; {_us(c['total_us'])} us with host and transfers"
@@ -71,9 +73,9 @@ def show(d: dict[str, Any], nodes: bool) -> None:
         console.out(f"  steps            {t['launches']} launches, {t['dmas']} by DMA, {passed}")
         console.out(f"  busy             {', '.join(_busy(q) for q in c['units'])}")
         if "energy_uj" in c:
-            cap = f" of {c['cap_mw']:.1f}" if "cap_mw" in c else ""
-            most = f"{c['peak_mw']:.1f}{cap} mW at most"
-            console.out(f"  energy           {c['energy_uj']:.3g} uJ; {c['average_mw']:.1f} mW on average, {most}")
+            cap = f" of {figure(c['cap_mw'])}" if "cap_mw" in c else ""
+            most = f"{figure(c['peak_mw'])}{cap} mW at most"
+            console.out(f"  energy           {c['energy_uj']:.3g} uJ; {figure(c['average_mw'])} mW on average, {most}")
     if nodes:
         _nodes(d["nodes"])
     if "trace" in d:

@@ -78,7 +78,7 @@ constraints:
 
 # limits: {max_steps: 10000, max_plan_bytes: 67108864}
 
-# power: {cap_mw: 5000, energy_pj_per_mac: {float16: 1.5}}
+# power: {cap_mw: 5000, energy_pj_per_mac: {float16: 1.5}, energy_pj_per_byte: {on_chip_cache: 1, off_chip_memory: 20}}
 
 # policy: {fallback: warn}             # error, warn or allow the host to run what the chip lacks
 """

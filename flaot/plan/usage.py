@@ -44,6 +44,11 @@ class Traffic:
         return self.bytes_in + self.bytes_out + self.bytes_within
 
 
+def figure(value: float) -> str:
+    """Microseconds or milliwatts as people read them: one decimal, and four digits of what is below 1."""
+    return f"{value:.1f}" if value >= 1 or value == 0 else f"{value:.4g}"
+
+
 @dataclass(frozen=True)
 class PowerUse:
     """What a chip takes while it works: microjoules, by what they go to, and milliwatts on average and at most beside its cap, if it has

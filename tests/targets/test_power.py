@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from flaot.errors import HcdError
 from flaot.hcd import Hcd, load
 from flaot.ir.types import DType
 from flaot.targets.chip.power import power_of
@@ -34,6 +35,39 @@ def chip(power: str = "", regions: str = "") -> Hcd:
 
 def test_nothing_stated() -> None:
     assert power_of(chip()) is None
+    assert power_of(chip("power: {}")) is None
+
+
+@pytest.mark.parametrize("energies", ["", ", idle_mw: 5", ", energy_pj_per_mac: {float16: 0}, energy_pj_per_byte: {on_chip_cache: 0}"])
+def test_a_cap_toward_which_nothing_counts_is_refused(energies: str) -> None:
+    with pytest.raises(HcdError) as e:
+        chip(f"power: {{cap_mw: 100{energies}}}")
+    assert str(e.value) == (
+        "c.hcd:9:17: power.cap_mw: 100 mW, and no energy that counts toward it: no schedule can keep to such a cap; "
+        "state energy_pj_per_mac and energy_pj_per_byte, or leave cap_mw out"
+    )
+
+
+@pytest.mark.parametrize(("energies", "regions", "missing"), [
+    ("energy_pj_per_mac: {float16: 1.5}", "", "energy_pj_per_byte.on_chip_cache and energy_pj_per_byte.off_chip_memory"),
+    ("energy_pj_per_byte: {on_chip_cache: 1}", "", "energy_pj_per_mac and energy_pj_per_byte.off_chip_memory"),
+    ("energy_pj_per_mac: {float16: 1.5}, energy_pj_per_byte: {off_chip_memory: 20}", "", "energy_pj_per_byte.on_chip_cache"),
+    ("energy_pj_per_mac: {float16: 1.5}", REGIONS, ""),
+    ("energy_pj_per_mac: {float16: 1.5}, energy_pj_per_byte: {on_chip_cache: 0, off_chip_memory: 20}", "", ""),
+])  # fmt: skip
+def test_a_cap_toward_which_a_part_counts_gives_a_warning(energies: str, regions: str, missing: str) -> None:
+    warnings = [w.partition(": ")[2] for w in chip(f"power: {{cap_mw: 100, {energies}}}", regions).warnings]
+    assert warnings == [
+        f"power.cap_mw: schedules keep to it without {m}, not stated: the chip may draw more; state them, 0 for what takes none"
+        for m in (missing,) if m
+    ]  # fmt: skip
+
+
+def test_a_cap_of_the_host_is_not_used() -> None:
+    text = "extends: generic_cpu\npower: {cap_mw: 100}\n"
+    assert load(text.encode(), "c.hcd").warnings == (
+        "c.hcd:2:9: power.cap_mw: not used: what the host draws is not reckoned; leave it out",
+    )
 
 
 def test_figures_in_microwatts_and_femtojoules() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flaot.hcd.fields import INTEGERS
+from flaot.hcd.memory import FAST
 from flaot.hcd.rules import PEAKS, Finding, active_units, kind_of, rule
 from flaot.hcd.schema import Schema
+from flaot.hcd.system import Power
 
 HEADROOM_MW = 0.002
 """Least power for steps: two of the microwatts that plans count in, as one is lost in rounding."""
@@ -71,3 +73,36 @@ def idle_power_is_below_the_cap(hcd: Schema) -> Iterator[Finding]:
     if p is not None and p.cap_mw is not None and p.cap_mw - (p.idle_mw or 0) < HEADROOM_MW:
         found = f"{p.cap_mw:g} mW do not exceed idle_mw ({p.idle_mw or 0:g}) by {HEADROOM_MW:g}"
         yield Finding(("power", "cap_mw"), found, "a cap of more than the chip draws at rest, or none", on_value=True)
+
+
+@rule
+def a_cap_counts_energies(hcd: Schema) -> Iterator[Finding]:
+    p = hcd.power
+    if p is None or p.cap_mw is None:
+        return
+    path = ("power", "cap_mw")
+    if hcd.chip.device_type == "cpu":
+        yield Finding(path, "not used: what the host draws is not reckoned", "leave it out", warning=True)
+        return
+    found = _energies(hcd, p)
+    missing = [name for name, figures in found.items() if not figures]
+    if not any(pj for figures in found.values() for pj in figures):
+        what = f"{p.cap_mw:g} mW, and no energy that counts toward it: no schedule can keep to such a cap"
+        yield Finding(path, what, "state energy_pj_per_mac and energy_pj_per_byte, or leave cap_mw out", on_value=True)
+    elif missing:
+        what = f"schedules keep to it without {' and '.join(missing)}, not stated: the chip may draw more"
+        yield Finding(path, what, "state them, 0 for what takes none", warning=True)
+
+
+def _energies(hcd: Schema, power: Power) -> dict[str, list[float]]:
+    """The figures of what energy goes to, in pJ, by key."""
+    regions = [r for r in (hcd.memory.regions if hcd.memory is not None else None) or () if r.size_kb]
+    of = dict(power.energy_pj_per_byte or {})
+    of |= {r.name: r.energy_pj_per_byte for r in regions if r.energy_pj_per_byte is not None and r.name not in of}
+    near = {"on_chip_cache", *(r.name for r in regions if r.kind in FAST)}
+    far = {"off_chip_memory", *(r.name for r in regions if r.kind not in FAST)}
+    return {
+        "energy_pj_per_mac": list((power.energy_pj_per_mac or {}).values()),
+        "energy_pj_per_byte.on_chip_cache": [pj for name, pj in of.items() if name in near],
+        "energy_pj_per_byte.off_chip_memory": [pj for name, pj in of.items() if name in far],
+    }

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 
 from flaot.plan import durations
 from flaot.plan.program import Chip, Opcode, Program, Space, Step, Transfers
-from flaot.plan.usage import PS_PER_US, PowerUse, QueueUse, Usage, usage
+from flaot.plan.usage import PS_PER_US, PowerUse, QueueUse, Usage, figure, usage
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,12 @@ class Estimate:
         kept = f"{self.on_chip_bytes} of {self.on_chip_limit_bytes} bytes on chip"
         busy = ", ".join(f"{u.name} {100 * u.utilisation:.0f} %" for u in self.units if u.busy_us)
         moved = "transfers, zero-copy ones, which move nothing" if self.transfer == Transfers.zero_copy.name else "transfers to and from it"
-        held = f"; these wait {self.link_wait_us:.1f} us for a bus that chips share" if self.link_wait_us else ""
+        held = f"; these wait {figure(self.link_wait_us)} us for a bus that chips share" if self.link_wait_us else ""
+        time, bound = figure(self.time_us), figure(self.bound_us)
         return [
-            f"{self.chip}: {self.cycles} cycles, {self.time_us:.1f} us, {self.ratio:.3f} times the bound of {self.bound_us:.1f} us",
+            f"{self.chip}: {self.cycles} cycles, {time} us, {self.ratio:.3f} times the bound of {bound} us",
             f"  {self.traffic_bytes} bytes over off-chip memory, {kept}; busy: {busy}",
-            f"  {self.total_us:.1f} us with the host's steps and {moved}{held}",
+            f"  {figure(self.total_us)} us with the host's steps and {moved}{held}",
             *self._power_lines(),
         ]
 
@@ -61,10 +62,10 @@ class Estimate:
             return []
         p, parts = self.power, ("compute", "on_chip", "off_chip", "idle")
         shares = ", ".join(f"{name.replace('_', ' ')} {getattr(p, f'{name}_uj'):.3g}" for name in parts)
-        capped = f" of {p.cap_mw:.1f}" if p.cap_mw is not None else ""
-        lines = [f"  {p.energy_uj:.3g} uJ ({shares}); {p.average_mw:.1f} mW on average, {p.peak_mw:.1f}{capped} mW at most"]
+        capped = f" of {figure(p.cap_mw)}" if p.cap_mw is not None else ""
+        lines = [f"  {p.energy_uj:.3g} uJ ({shares}); {figure(p.average_mw)} mW on average, {figure(p.peak_mw)}{capped} mW at most"]
         if self.uncapped_us is not None and self.uncapped_us < self.time_us:
-            lines.append(f"  {self.uncapped_us:.1f} us without the cap on power")
+            lines.append(f"  {figure(self.uncapped_us)} us without the cap on power")
         return lines
 
 

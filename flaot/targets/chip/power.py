@@ -20,7 +20,7 @@ def power_of(hcd: Hcd) -> Power | None:
     highest there is; what is not stated at all counts nothing."""
     stated, memory = hcd.full.power, hcd.full.memory
     regions = [r for r in (memory.regions if memory is not None else None) or () if r.size_kb]
-    if stated is None and all(r.energy_pj_per_byte is None for r in regions):
+    if (stated is None or not stated.model_dump(exclude_none=True)) and all(r.energy_pj_per_byte is None for r in regions):
         return None
     by_memory = (stated.energy_pj_per_byte if stated is not None else None) or {}
     by_dtype = (stated.energy_pj_per_mac if stated is not None else None) or {}

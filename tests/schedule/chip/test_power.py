@@ -20,7 +20,7 @@ from flaot.plan.fields import Section
 from flaot.plan.program import Program
 from flaot.plan.read import read_plan
 from flaot.plan.timeline import Timeline, timeline
-from flaot.plan.usage import usage
+from flaot.plan.usage import figure, usage
 
 NPU = """
 chip: {{name: Meter, device_type: npu_test}}
@@ -163,3 +163,13 @@ def test_real_models_keep_to_caps(model: str) -> None:
         taken = usage(program.chips, program.steps).chips[0].taken
         assert last <= taken <= 1.33e6 * max(free["time_us"], 1000 * moving / (cap - 5))
         last = taken
+
+
+def test_small_figures_are_not_printed_as_none() -> None:
+    """The product of 8 and 4 at 1 GHz, under a cap of little more than the chip draws at rest."""
+    done = compile_model(product(), under(2.4), Options(policy=policy_of(under(2.4), prefer="Meter")))
+    e = done.report["estimate"]
+    first, _, _, energy, uncapped = done.estimates[0].lines()
+    assert e["bound_us"] < 0.5 and f"times the bound of {e['bound_us']:.4g} us" in first
+    assert " of 2.4 mW at most" in energy and f"  {e['uncapped_us']:.4g} us without the cap" in uncapped
+    assert [figure(v) for v in (0, 0.0005, 0.04, 0.99999, 1, 12.34)] == ["0.0", "0.0005", "0.04", "1", "1.0", "12.3"]
