@@ -188,7 +188,10 @@ class _Writer:
         ranges = []
         for device, buffers in found.items():
             alignment = self.program.chips[device - 1].alignment if device else fields.MIN_ALIGNMENT
-            start = _round(self.constant_size, alignment)
+            start = _round(self.constant_size, max(alignment, 8))
+            if buffers:
+                self.constants.append(bytes(start - self.constant_size))
+                self.constant_size = start
             for buffer in buffers.values():
                 self.place(buffer)
             ranges.append((start, self.constant_size - start) if buffers else (0, 0))

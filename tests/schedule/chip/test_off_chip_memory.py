@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
 
@@ -10,6 +11,7 @@ from flaot.hcd import Hcd, load
 from flaot.hcd.board import board_of
 from flaot.mapping.policy import policy_of
 from flaot.pipeline import Compiled, Options, compile_model
+from flaot.runtime.session import Session
 from tests.mapping.models import model, node, weights
 
 MB = 1 << 20
@@ -95,3 +97,14 @@ def test_the_host_is_held_to_the_descriptor_that_states_its() -> None:
         on(host(5))
     with pytest.raises(LimitError, match=r"memory of little, 0 of them constants.*size_mb is 1 \("):
         on(chip(64), host(1), rows=1024)
+
+
+@pytest.mark.parametrize("alignment", [1, 2, 4, 8, 64])
+def test_constants_of_a_chip_begin_at_a_multiple_of_eight(alignment: int) -> None:
+    """After 12 bytes of the host's."""
+    hcd = load((text() + f"constraints: {{memory_alignment_bytes: {alignment}}}\n").encode(), "short.hcd")
+    m = model([node("Add", "x b", "a"), node("MatMul", "a w", "y")], {"x": (4, 3)}, ["y"], {"b": weights(3), "w": weights(3, 5)})
+    done = compile_model(m, hcd, Options(policy=policy_of(hcd, routes=["Add=host", "MatMul=Short"])))
+    x = np.ones((4, 3), np.float32)
+    with Session(done.plan) as session:
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], (x + weights(3)) @ weights(3, 5), atol=0.01)
