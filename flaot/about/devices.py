@@ -11,6 +11,7 @@ from flaot.measure.host import cpu_name
 from flaot.runtime.adapter import ABI, REBUILD, Adapter, Simulator, of_package, other_abi
 from flaot.runtime.installed import installed
 from flaot.runtime.library import functions
+from flaot.runtime.loading import SIMULATOR
 from flaot.version import VERSION
 
 ISA = {1: "avx2", 2: "avx512"}
@@ -36,7 +37,7 @@ class Device:
 
 def devices(files: Sequence[str] = ()) -> list[Device]:
     """All of them. Installed adapters that do not work have a ``problem``; raises DependencyError for such a one among ``files``."""
-    return [_host(), _simulator(), *installed_devices(), *(_of(Adapter(path)) for path in files)]
+    return [_host(), _simulator(), *installed_devices(), *(_of(Adapter(path)) for path in files if path != SIMULATOR)]
 
 
 def _host() -> Device:
@@ -67,7 +68,8 @@ def _of(found: Adapter, wanted: str = "") -> Device:
     if found.abi != ABI:
         problem = f"{other_abi(found.abi)}; {REBUILD}"
     elif wanted and not found.serves(wanted):
-        problem = f"it serves device type '{printable(found.device_type)}', its package says '{printable(wanted)}'"
+        served = printable(found.device_type)
+        problem = f"it serves device type '{served}', its package says '{printable(wanted)}'; the entry point's name has to be '{served}'"
     types = (found.device_type,) if found.device_type else (wanted,) if wanted else ()
     name = wanted or found.device_type or found.name or "unknown"
     return Device(name, types, found.name, found.version, found.abi, found.source, problem=problem)

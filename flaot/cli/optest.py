@@ -99,10 +99,12 @@ def _check_outputs(read: list[str], report: str | None, ratchet: str | None, upd
 
 def _device(chip: Hcd, adapter: str | None) -> str:
     """What runs the cases, in words. Raises PlanError for an adapter of another device type or ABI, DependencyError for one that does not
-    load."""
+    load, UsageError for one of a CPU."""
     from flaot.runtime.adapter import SIMULATOR, adapters_for, mismatch
 
     kind = chip.full.chip.device_type
+    if kind == "cpu" and adapter not in (None, SIMULATOR):
+        raise UsageError(f"--adapter {printable(adapter, 200)}: {chip.name} is the CPU of the host, which needs none", hint="leave it out")
     if kind == "cpu":
         return "this CPU"
     (found,) = adapters_for([kind], [adapter] if adapter is not None else [])

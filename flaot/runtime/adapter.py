@@ -21,6 +21,7 @@ ABI = 2
 DEVICE_TYPE, DEVICE_ABI = 0x201, 0x203
 REBUILD = "build it again with this flaot's adapter.h, or use --adapter simulator"
 STATED = "state what the chip has in its descriptor, which 'flaot optest' measures, and compile again"
+NO_CHIP = "leave --adapter out, or compile for the adapter's chip"
 ANOTHER_DEVICE = "use the adapter of that chip, or --adapter simulator"
 
 
@@ -84,10 +85,13 @@ def adapters_for(device_types: Sequence[str], given: Sequence[str] = ()) -> list
     """What runs the chips of a plan, in order. ``given`` are paths of libraries, each for the chips of its device type; ``simulator`` among
     them simulates the others whatever packages are installed.
 
-    Raises DependencyError for an adapter that does not load, also an installed one, and for several that serve one device type.
+    Raises DependencyError for an adapter that does not load, also an installed one, and for several that serve one device type; PlanError
+    for one that is given for a plan without chips.
     """
     named = [Adapter(g) for g in given if g != SIMULATOR]
     useless = next((a for a in named if a.abi != ABI or not any(a.serves(t) for t in device_types)), None)
+    if useless is not None and not device_types:
+        raise PlanError("the plan runs on the host alone and has no chip for the adapter", where=useless.where, hint=NO_CHIP)
     if useless is not None:
         return [useless for _ in device_types]  # attaching it says why
     return [_named(t, named) or (Simulator() if SIMULATOR in given else _found(t)) for t in device_types]

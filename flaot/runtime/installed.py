@@ -36,14 +36,14 @@ class Installed:
         """The path of the library. Raises DependencyError, whatever the package does."""
         try:
             path = self._point.load()()
-        except Exception as e:  # what a foreign package raises is its own affair
+        except (Exception, SystemExit) as e:  # what a foreign package raises is its own affair
             problem = f"its adapter for device type '{printable(self.device_type)}' is not found: {type(e).__name__}: {printable(e, 200)}"
             raise DependencyError(problem) from None
         if not isinstance(path, str | os.PathLike) or not os.fspath(path):
             given = "an empty path" if isinstance(path, str) else f"an object of type {type(path).__name__}"
             problem = f"'{printable(self._point.value)}' returns {given}; the path of a library is wanted"
             raise DependencyError(problem)
-        return os.fspath(path)
+        return os.fsdecode(path)
 
 
 def installed() -> list[Installed]:

@@ -37,6 +37,10 @@ def test_an_adapter_by_its_file() -> None:
     assert done.code == 0 and "toy_npu" in done.out and "1.0.0, SDK 3.2.1" in done.out and library() in done.out
 
 
+def test_the_simulator_by_its_name_is_listed_once() -> None:
+    assert flaot("devices", "--adapter", "simulator").out == flaot("devices").out
+
+
 def test_an_adapter_by_its_package(tmp_path: Path) -> None:
     environment = package(tmp_path, f"return {library()!r}", "toy_npu")
     (found,) = json.loads(flaot("devices", "--json", env=environment).out)["devices"][2:]
@@ -60,7 +64,7 @@ def test_a_package_that_does_not_work_is_listed_with_its_problem(tmp_path: Path,
 
 def test_a_package_that_promises_another_device_type(tmp_path: Path) -> None:
     done = flaot("devices", env=package(tmp_path, f"return {library()!r}", "npu_v3"))
-    assert "it serves device type 'toy_npu', its package says 'npu_v3'" in done.err
+    assert "it serves device type 'toy_npu', its package says 'npu_v3'; the entry point's name has to be 'toy_npu'" in done.err
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -48,6 +48,8 @@ def test_what_is_refused(run, tmp_path):
         done = run("optest", "--hcd", "npu_v3", *line)
         assert done.code == 2 and says in done.err, done.err
     assert run("optest", "--hcd", "npu_v3", "--ratchet", tmp_path / "none").code == 8
+    done = run("optest", "--hcd", "generic_cpu", "--adapter", "x.so")
+    assert done.code == 2 and "--adapter x.so: generic_cpu is the CPU of the host, which needs none; leave it out" in done.err
     run("optest", "--hcd", "edge_dsp", "--op", "Softmax").failed(2, "Edge-DSP does not claim it")
 
 

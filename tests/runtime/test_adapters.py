@@ -19,6 +19,7 @@ from flaot.pipeline import Options, compile_model
 from flaot.plan.chips import check_addresses
 from flaot.plan.fields import Section
 from flaot.plan.read import read_plan
+from flaot.runtime.adapter import NO_CHIP
 from flaot.runtime.lean import LeanSession
 from flaot.runtime.library import library_path
 from flaot.runtime.loading import NAMES
@@ -157,6 +158,15 @@ def test_the_command_line_takes_an_adapter(plan: str, tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True).returncode == 0
     done = subprocess.run([*command, "--adapter", str(tmp_path / "none.so")], capture_output=True, text=True)
     assert done.returncode == 8 and "none.so: the adapter does not load: no such file; " in done.stderr and done.stderr.count("\n") == 1
+
+
+@needs_compiler
+def test_plans_for_the_host_have_no_chip_for_an_adapter(vendor: Build, tmp_path: Path) -> None:
+    path = tmp_path / "host.flp"
+    path.write_bytes(plan_of(two_softmaxes()))
+    for said in both(str(path), library := vendor()):
+        assert said == f"{library}: the plan runs on the host alone and has no chip for the adapter; {NO_CHIP}"
+    Session(str(path), adapter="simulator").close()
 
 
 def test_plans_for_the_host_load_no_adapter_code(tmp_path: Path) -> None:

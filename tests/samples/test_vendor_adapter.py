@@ -217,6 +217,7 @@ def test_without_an_adapter_the_report_says_simulated(digits: bytes, install: In
 
 @pytest.mark.parametrize(("body", "says"), [
     ("return '/nowhere/libtoy.so'", "package flaot-toy 1.0.0: /nowhere/libtoy.so: the adapter does not load: no such file"),
+    ("raise SystemExit(3)", "package flaot-toy 1.0.0: its adapter for device type 'toy_npu' is not found: SystemExit: 3"),
     ("return 7", "package flaot-toy 1.0.0: 'flaot_toy:library' returns an object of type int; the path of a library is wanted"),
     ("return ''", "package flaot-toy 1.0.0: 'flaot_toy:library' returns an empty path; the path of a library is wanted"),
     ("raise ImportError('no SDK')", "package flaot-toy 1.0.0: its adapter for device type 'toy_npu' is not found: ImportError: no SDK"),
@@ -225,6 +226,21 @@ def test_an_installed_adapter_that_does_not_work(digits: bytes, install: Install
     done = run(digits, tmp_path, install(body))
     assert done.returncode == 8 and says in done.stderr and done.stderr.count("\n") == 1
     assert done.stderr.endswith("; reinstall or repair it, or use --adapter simulator\n")
+
+
+def test_the_device_type_of_an_installed_adapter_is_no_library(digits: bytes, install: Install, tmp_path: Path) -> None:
+    done = run(digits, tmp_path, install(f"return {library()!r}"), "--adapter", "toy_npu")
+    assert done.returncode == 8 and done.stderr == (
+        "flaot: error: toy_npu: the adapter does not load: no such file; "
+        "package flaot-toy 1.0.0 serves device type 'toy_npu' where --adapter is left out\n"
+    )
+
+
+def test_a_package_for_another_chip_than_its_entry_point_says(install: Install, tmp_path: Path) -> None:
+    plan = flaot.compile(DIGITS, "npu_v3").plan
+    done = run(plan, tmp_path, install(f"return {library()!r}", device_type="npu_v3"))
+    says = f"package flaot-toy 1.0.0: {library()}: the adapter serves device type 'toy_npu', chip NPU-V3 of the plan is 'npu_v3'; use the"
+    assert done.returncode == 6 and says in done.stderr
 
 
 def test_two_packages_for_one_device_type(digits: bytes, install: Install, tmp_path: Path) -> None:
