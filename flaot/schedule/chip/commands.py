@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from flaot.plan.fields import HOST_QUEUE
+from flaot.plan.fields import HOST_QUEUE, MAX_QUEUES
 from flaot.plan.program import Buffer, Chip, Command, Machine, Opcode, Space, Step
 from flaot.plan.turns import waits_in_turn
 from flaot.schedule.chip.pieces import operands
@@ -53,15 +53,17 @@ class _Regions:
         return new
 
 
-def assign_commands(steps: Sequence[Step], works: Sequence[int], chips: Sequence[Chip], asynchronous: bool = True) -> list[Step]:
+def assign_commands(
+    steps: Sequence[Step], works: Sequence[int], chips: Sequence[Chip], asynchronous: bool = True, channels: int = MAX_QUEUES,
+) -> list[Step]:
     """The steps with their commands; ``works`` are the operations of calls, on the host picoseconds. Without ``asynchronous`` every step
-    waits for the one before it."""
-    return list(_Assigner([c.machine for c in chips], asynchronous).run(steps, works))
+    waits for the one before it; no more than so many DMA ``channels`` are used."""
+    return list(_Assigner([c.machine for c in chips], asynchronous, channels).run(steps, works))
 
 
 class _Assigner:
-    def __init__(self, machines: Sequence[Machine], asynchronous: bool) -> None:
-        self.machines, self.asynchronous = machines, asynchronous
+    def __init__(self, machines: Sequence[Machine], asynchronous: bool, channels: int) -> None:
+        self.machines, self.asynchronous, self.channels = machines, asynchronous, channels
         self.memories: dict[Memory, _Regions] = {}
         self.clocks: list[dict[Queue, int]] = []
         self.latest: dict[Queue, int] = {}
@@ -87,10 +89,11 @@ class _Assigner:
 
     def _channel(self, machine: Machine, step: Step) -> int:
         """Loads of a chip take its channels in turn, all but the last, which is for the rest."""
-        if machine.channels == 1 or step.op != LOAD:
-            return machine.channels - 1
+        channels = min(machine.channels, self.channels)
+        if channels == 1 or step.op != LOAD:
+            return channels - 1
         self.turns[step.device] += 1
-        return self.turns[step.device] % (machine.channels - 1)
+        return self.turns[step.device] % (channels - 1)
 
     def _needed(self, index: int, step: Step, queue: Queue) -> set[int]:
         needed: set[int] = set()

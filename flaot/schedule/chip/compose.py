@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from flaot.errors import DoesNotFitError, UnsupportedError, UsageError
 from flaot.mapping.decisions import Pathed
 from flaot.plan.fields import MAX_DEPTH
-from flaot.plan.program import Chip, Named, Program
+from flaot.plan.program import Chip, Named, Program, Step
 from flaot.schedule.assign import assign_memory
 from flaot.schedule.chip.commands import assign_commands
 from flaot.schedule.chip.estimate import Estimate, estimates, operations
@@ -20,6 +22,14 @@ from flaot.targets.devices import HostSpeed
 
 LIMITS = (1.0, 0.94, 0.88, 0.8, 0.7, 0.6, 0.45, 0.3)
 """Parts of on-chip memory that residents and tiles may fill, tried until everything finds a place."""
+
+
+FEW, MANY, NEAR = 200, 2000, 1.06
+"""Plans for less memory are made too while the last one has at most ``MANY`` steps and takes at most ``NEAR`` times the best one's time;
+with at most ``FEW`` steps as long as there is one."""
+
+WORTH = 1.02
+"""Moving more bytes is worth it when it takes more than so many times less time."""
 
 
 @dataclass(frozen=True)
@@ -61,30 +71,68 @@ class Composed:
     estimates: list[Estimate] = field(default_factory=list)
 
 
+@dataclass
+class _Made:
+    """A program in commands, and what was decided for it; ``halved`` is how often on-chip memory was halved first."""
+
+    program: Program
+    composed: Composed
+    halved: int
+
+    @property
+    def time_us(self) -> float:
+        return sum(e.time_us for e in self.composed.estimates)
+
+    @property
+    def traffic(self) -> int:
+        """Bytes over off-chip memory."""
+        return sum(e.traffic_bytes for e in self.composed.estimates)
+
+
 def compose(program: Program, options: ChipOptions) -> Composed:
     """Rewrites the program's steps and assigns all memory. Raises DoesNotFitError for steps whose operands do not fit on chip in
     any way."""
     _limit(program, options)
-    original = replace(program, steps=list(program.steps), names=list(program.names))
-    composed = _compose(program, options, depth_first=False)
+    made = _best(program, options, depth_first=False)
     if options.depth_first:
-        other = replace(original, chips=[replace(c) for c in program.chips])
-        striped = _compose(other, options, depth_first=True)
-        if _cost(striped) < _cost(composed):
-            program.steps, program.names, program.chips, composed = other.steps, other.names, other.chips, striped
-            program.arena, program.lower_bound = other.arena, other.lower_bound
-        else:
-            assign_memory(program, options.memory_effort)
-    return composed
+        made = min(made, _best(program, options, depth_first=True), key=lambda m: (m.time_us, m.traffic))
+    done = made.program
+    program.steps, program.names, program.chips = done.steps, done.names, done.chips
+    assign_memory(program, options.memory_effort)
+    return made.composed
 
 
-def _cost(composed: Composed) -> tuple[float, int]:
-    return sum(e.time_us for e in composed.estimates), sum(e.traffic_bytes for e in composed.estimates)
+def _best(program: Program, options: ChipOptions, depth_first: bool) -> _Made:
+    """A plan for half the on-chip memory, or a quarter, holds for all of it too: of them all the one that moves the fewest bytes in about
+    the least time, so that more memory is no reason to be slower."""
+    found = [_compose(program, options, depth_first, 0)]
+    while not options.few and _may_pay(found) and all(c.machine.on_chip >> len(found) for c in program.chips):
+        try:
+            found.append(_compose(program, options, depth_first, len(found)))
+        except (DoesNotFitError, UnsupportedError):
+            break
+    least = min(m.time_us for m in found)
+    best = min((m for m in found if m.time_us <= WORTH * least), key=lambda m: (m.traffic, m.time_us))
+    if best.halved:
+        why = f"; in 1/{1 << best.halved} of on-chip memory: {_told(best)}, with all of it {_told(found[0])}"
+        best.composed.paths = [replace(p, reason=p.reason + why) for p in best.composed.paths]
+    return best
 
 
-def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Composed:
+def _told(made: _Made) -> str:
+    return f"{made.time_us:.2f} us and {made.traffic} bytes"
+
+
+def _may_pay(found: list[_Made]) -> bool:
+    steps = len(found[-1].program.steps)
+    return steps <= FEW or steps <= MANY and found[-1].time_us <= NEAR * min(m.time_us for m in found)
+
+
+def _compose(program: Program, options: ChipOptions, depth_first: bool, halved: int) -> _Made:
+    original, work = program, operations(program.steps)
     tight: DoesNotFitError | None = None
     for share in LIMITS:
+        program = _copy(original, halved)
         try:
             made = _try(program, share, depth_first, options)
         except DoesNotFitError as e:
@@ -93,17 +141,41 @@ def _compose(program: Program, options: ChipOptions, depth_first: bool) -> Compo
         if made is not None:
             composed, tape, slots = made
             composed.paths = notes(program.steps, program, composed.residencies)
-            work = operations(program.steps)
-            _finish(program, tape, slots, options)
-            composed.estimates = estimates(program, {d: p.lower_bound for d, p in composed.placed.items()}, work)
-            return composed
+            for chip, whole in zip(program.chips, original.chips, strict=True):
+                chip.machine = replace(chip.machine, on_chip=whole.machine.on_chip)
+            works = _finish(program, tape, slots, options)
+            bounds = {d: p.lower_bound for d, p in composed.placed.items()}
+            _queue(program, works, options, partial(estimates, lower_bounds=bounds, work=work), composed)
+            return _Made(program, composed, halved)
     if tight is not None:
         raise tight
-    chip = program.chips[0]
+    chip = original.chips[0]
     raise UnsupportedError(
         f"no arrangement of on-chip memory fits the {chip.machine.on_chip} bytes of {chip.name}", origin=options.limiting(chip),
         hint="allow more on-chip memory, or send nodes to another device with --route NODE=DEVICE",
     )
+
+
+def _copy(program: Program, halved: int) -> Program:
+    chips = [replace(c, machine=replace(c.machine, on_chip=c.machine.on_chip >> halved)) for c in program.chips]
+    return replace(program, steps=list(program.steps), names=list(program.names), chips=chips)
+
+
+def _queue(
+    program: Program, works: list[int], options: ChipOptions, estimated: Callable[[Program], list[Estimate]], composed: Composed,
+) -> None:
+    """Commands on all DMA channels, or on fewer where that is faster."""
+    steps, channels = program.steps, max(c.machine.channels for c in program.chips)
+    best: tuple[float, list[Step], list[Estimate]] | None = None
+    while channels:
+        program.steps = assign_commands(steps, works, program.chips, options.asynchronous, channels)
+        found = estimated(program)
+        time = sum(e.time_us for e in found)
+        if best is None or time < best[0]:
+            best = time, program.steps, found
+        channels = channels // 2 if options.asynchronous and len(steps) <= MANY else 0
+    assert best is not None
+    _, program.steps, composed.estimates = best
 
 
 def _limit(program: Program, options: ChipOptions) -> None:
@@ -134,14 +206,15 @@ def _try(program: Program, share: float, depth_first: bool, options: ChipOptions
     return composed, tape, slots
 
 
-def _finish(program: Program, tape: Tape, slots: list[int], options: ChipOptions) -> None:
+def _finish(program: Program, tape: Tape, slots: list[int], options: ChipOptions) -> list[int]:
+    """All steps in order, with their places; the work of each."""
     order = _merged(tape, slots)
     position = {id(item): i for i, item in enumerate(order)}
     _rename(program, tape, position)
     works = [i.work if i.step.device else _host_work(i, options.host) for i in order]
     program.steps = [i.step for i in order]
     assign_memory(program, options.memory_effort)
-    program.steps = assign_commands(program.steps, works, program.chips, options.asynchronous)
+    return works
 
 
 def _merged(tape: Tape, slots: list[int]) -> list[Item]:

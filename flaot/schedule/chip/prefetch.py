@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from flaot.plan.program import Buffer, Opcode, Space
 from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.sequence import STORE, Tape
-from flaot.schedule.memory import Block, align_up, lower_bound, plan
+from flaot.schedule.memory import Block, align_up, greedy, lower_bound, plan
 
 SHARES = (1.0, 0.8, 0.5, 0.0)
 """Parts of the room beside what steps work on that are filled ahead of time; the first with which everything finds a place."""
@@ -16,8 +16,8 @@ SHARES = (1.0, 0.8, 0.5, 0.0)
 BEHIND = (1.0, 0.9, 0.8, 0.0)
 """Parts of on-chip memory that results may fill while they are taken out; the first with which everything finds a place."""
 
-LOOSE = 1.05
-"""On-chip bytes over the most alive at once that are taken as they come."""
+LOOSE, EFFORT = 1.05, 4
+"""On-chip bytes over the most alive at once that are taken as they come, and nodes of search for each buffer where they are more."""
 
 
 @dataclass
@@ -71,7 +71,9 @@ def _packed(holes: _Holes) -> tuple[int, int]:
     blocks = [Block(align_up(s.buffer.nbytes, holes.alignment), s.first, s.last) for s in holes.spans]
     bound = lower_bound(blocks)
     if holes.peak > bound * LOOSE:
-        offsets, size = plan(blocks)
+        offsets, size = greedy(blocks, int(bound * LOOSE))
+        if size > bound * LOOSE:
+            offsets, size = plan(blocks, EFFORT * len(blocks))
         if size < holes.peak:
             for span, offset in zip(holes.spans, offsets, strict=True):
                 span.buffer.offset = offset

@@ -1,7 +1,6 @@
 """A chip with less memory or less bandwidth takes no less time and moves no fewer bytes; one with faster units takes no more.
 
-That is a rule for the networks tested here, not of every one: tiles are chosen step by step, and networks of a few microseconds are known
-to take up to 8 % less on a part of the memory.
+A plan for half the memory is a candidate for all of it, so that holds but for plans that move more bytes in up to 2 % less time.
 """
 
 from __future__ import annotations
@@ -86,7 +85,8 @@ def test_twice_the_units_take_no_more_time() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(folder() is None, reason="FLAOT_MODELS is not set")
-@pytest.mark.parametrize("name", ["yunet_n_320", "ultraface_rfb320", "fastestdet", "mlperf_resnet8_fp16", "squeezenet_fp16"])
+@pytest.mark.parametrize("name", ["yunet_n_320", "ultraface_rfb320", "fastestdet", "mlperf_resnet8_fp16", "squeezenet_fp16",
+                                  "mtcnn_rnet", "attacut_sc", "atspm_head", "gtcrn_stream_simple", "aecmos_gru"])
 def test_real_models(name: str, tmp_path: Path) -> None:
     model = models()[name]
 
@@ -101,3 +101,4 @@ def test_real_models(name: str, tmp_path: Path) -> None:
     for slower in ("on_chip_cache: {bandwidth_gb_per_s: 128}", "off_chip_memory: {bandwidth_gb_per_s: 64}"):
         assert npu(f"memory: {{{slower}}}").cycles > base.cycles
     assert npu("compute_units: {fp16: {count: 512, peak_tflops: 51.2}}").cycles <= base.cycles
+    assert npu("dma: {channels: 4}").cycles <= base.cycles <= npu("dma: {channels: 1}").cycles

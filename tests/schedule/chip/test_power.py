@@ -124,6 +124,7 @@ def test_a_high_cap_changes_nothing_but_the_record_of_it() -> None:
     assert others == [first, first]
 
 
+@pytest.mark.usefixtures("one_plan")
 def test_lower_caps_are_kept_and_cost_time() -> None:
     free = compile_model(layers(), chip(FREE, 32)).report["estimate"]
     last = free["time_us"]

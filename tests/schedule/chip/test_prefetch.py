@@ -71,6 +71,7 @@ def test_without_asynchronous_commands_nothing_overlaps() -> None:
     assert done.report["estimate"]["cycles"] == 5 * DMA + 3 * OPERATIONS // 32
 
 
+@pytest.mark.usefixtures("one_plan")
 def test_a_full_queue_of_loads_holds_the_host_up() -> None:
     """With room for one command the host issues a load when the one before has ended, and the first product after the last load."""
     done = compile_model(three_products(), chip(32), Options(chips=ChipOptions(depth=1)))
@@ -79,6 +80,19 @@ def test_a_full_queue_of_loads_holds_the_host_up() -> None:
     compute = OPERATIONS // 32
     assert [s.start // 1000 for op, s in found if op == "MatMul"] == [3 * DMA, 3 * DMA + compute, 3 * DMA + 2 * compute]
     assert done.report["estimate"]["cycles"] == 3 * DMA + 3 * compute + DMA
+
+
+def test_a_plan_for_less_memory_is_taken_where_it_is_faster() -> None:
+    """32 kB of the 256 have no room for the last weights until the first product is done: it is issued before their load, which it had
+    to wait for."""
+    done = compile_model(three_products(), chip(32), Options(chips=ChipOptions(depth=1)))
+    compute = OPERATIONS // 32
+    products = [s.start // 1000 for op, s in alone(done) if op == "MatMul"]
+    assert products == [2 * DMA, 2 * DMA + compute, 2 * DMA + 2 * compute]
+    whole, best = 4 * DMA + 3 * compute, 2 * DMA + 3 * compute + DMA
+    assert done.report["estimate"]["cycles"] == best
+    (reason,) = {row["reason"].split("; in ")[1] for row in done.record.to_json()["paths"]}
+    assert reason == f"1/8 of on-chip memory: {best / 1000:.2f} us and 40960 bytes, with all of it {whole / 1000:.2f} us and 40960 bytes"
 
 
 @pytest.mark.parametrize("kb", [32, 24])

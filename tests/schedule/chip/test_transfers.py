@@ -24,6 +24,8 @@ memory: {on_chip_cache: {size_kb: 64, bandwidth_gb_per_s: 1000}, off_chip_memory
 tensor: {supported_dtypes: [float16]}
 host: {transfers: %s}
 """
+pytestmark = pytest.mark.usefixtures("one_plan")
+
 LINK = ", link_gb_per_s: 1, link_setup_cycles: 100"
 KINDS = {"synchronous": f"synchronous{LINK}", "asynchronous": f"asynchronous{LINK}", "zero_copy": "zero_copy"}
 
