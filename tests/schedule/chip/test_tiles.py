@@ -51,6 +51,7 @@ def test_what_fits_is_not_cut() -> None:
     assert [v.dims for v in dmas(done, "product", Space.device)] == [(32, 64)]
 
 
+@pytest.mark.usefixtures("one_plan")
 def test_both_operands_too_large() -> None:
     """The smaller operand comes again for every tile of the larger one, which comes once."""
     done = compiled(matmul(128, 64, 512), npu(16, peak=1024))
@@ -85,6 +86,7 @@ def test_dear_setups_keep_transfers_whole(dimensions: int, label: str) -> None:
     assert sum(durations.moves((*s.inputs, *s.outputs), dimensions) for s in steps) == 1 + 8 + 8
 
 
+@pytest.mark.usefixtures("one_plan")
 def test_a_candidate_pays_for_every_setup() -> None:
     """Eight parts of w and of y take 63 setups more each where a transfer has one strided axis; rows lie in one run."""
     done = compiled(product(), npu(1024, 64, 1000))
