@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import flaot
+from flaot.frontend.load import load
 from flaot.mapping.policy import policy_of
 from flaot.plan.read import read_plan
 from flaot.report.chips import ChipReport
@@ -91,10 +92,12 @@ def ran(model: Path, chip: str | Path, out: Path, allow_expand: Sequence[str] = 
 
 
 def batch(model: Path) -> dict[str, int]:
-    """Binds the symbol that the exporter leaves for the batch, where it does."""
-    import onnx
-
-    inputs = onnx.load(str(model), load_external_data=False).graph.input
+    """Binds the symbol that the exporter leaves for the batch, where it does. Raises FlaotError for what is no model."""
+    try:
+        inputs = load(model).model.graph.input
+    except flaot.FlaotError as e:
+        e.at(str(model))
+        raise
     return {d.dim_param: 1 for value in inputs for d in value.type.tensor_type.shape.dim if d.dim_param}
 
 
@@ -267,6 +270,17 @@ def adapter(out: Path) -> Path:
     return build / "libtoy_adapter.so"
 
 
+def check(page: Path) -> None:
+    """Ends the program where the page cannot take every chapter."""
+    try:
+        text = page.read_text()
+    except (OSError, UnicodeDecodeError) as e:
+        sys.exit(f"two_chips: {page}: {getattr(e, 'strerror', None) or e}")
+    lacking = next((m for name in CHAPTERS for m in (f"<!-- {name} -->", f"<!-- end of {name} -->") if text.count(f"{m}\n") != 1), None)
+    if lacking is not None:
+        sys.exit(f"two_chips: {page}: the mark {lacking} is expected once, on a line of its own")
+
+
 def refresh(page: Path, name: str, text: str) -> None:
     """Puts a chapter between its marks in the page."""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
@@ -283,6 +297,8 @@ def main() -> int:
     drawing = importlib.util.find_spec("matplotlib") is not None
     if args.page and not drawing:
         sys.exit("two_chips: matplotlib is needed for the pictures of the page: pip install '.[picture]'")
+    if args.page:
+        check(args.page)
     OUT.mkdir(exist_ok=True)
     story = Story(args.model or exported("resnet50", OUT), args.encoder or exported("encoder_6x384", OUT), adapter(OUT), OUT)
     for name, chapter in CHAPTERS.items():

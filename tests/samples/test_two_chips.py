@@ -18,6 +18,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import flaot
 from tests.samples.toy import ROOT, library
 
 SAMPLES = ROOT / "samples"
@@ -138,6 +139,30 @@ def test_the_page_needs_matplotlib(sample: ModuleType, monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "argv", ["two_chips.py", "--page", "page.md"])
     with pytest.raises(SystemExit, match=r"matplotlib is needed for the pictures of the page: pip install '\.\[picture\]'"):
         sample.main()
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    (None, "No such file or directory"),
+    ("# A page\n", "the mark <!-- side by side --> is expected once, on a line of its own"),
+    ("<!-- side by side -->\n" * 2, "the mark <!-- side by side --> is expected once"),
+])
+def test_a_page_that_takes_no_chapters_is_refused_at_once(
+    sample: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str | None, says: str
+) -> None:
+    page = tmp_path / "page.md"
+    if text is not None:
+        page.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["two_chips.py", "--page", str(page)])
+    with pytest.raises(SystemExit, match=f"two_chips: {page}: {says}"):
+        sample.main()
+
+
+def test_what_is_no_model_is_told_with_its_name(sample: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "text.onnx").write_text("no model")
+    with pytest.raises(flaot.FlaotError, match=r"none\.onnx: cannot be read: No such file"):
+        sample.batch(tmp_path / "none.onnx")
+    with pytest.raises(flaot.FlaotError, match=r"text\.onnx: .*not an ONNX model"):
+        sample.batch(tmp_path / "text.onnx")
 
 
 @pytest.mark.slow
