@@ -110,4 +110,4 @@ def _row(n: dict[str, Any], names: str) -> list[object]:
 
 
 def _us(time: float) -> str:
-    return f"{time:.3f}"
+    return f"{time:.3f}" if time == 0 or time >= 0.001 else f"{time:.3g}"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from flaot.cli import chips
 from flaot.plan.program import Power
 from tests.cli.models import write_pair
 from tests.plan.programs import plan_of
@@ -97,3 +98,7 @@ def test_inspect_draws_the_timeline(run):
     assert memory["in_use"] == [[0, 0], [0.016, 16], [0.037, 32], [0.057, 16], [0.078, 0]]
     assert memory["held"] == [[0, 16, 0.016, 0.057, 1], [256, 272, 0.037, 0.078, 2]]
     run("inspect", "p.flp", "--timeline").failed(2, "a timeline shows the queues of chips")
+
+
+def test_times_of_less_than_a_nanosecond_are_not_printed_as_none() -> None:
+    assert [chips._us(t) for t in (0.0, 0.0003125, 0.02, 12.3456)] == ["0.000", "0.000313", "0.020", "12.346"]
