@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from flaot.cli import chips, console, progress
 from flaot.cli.pairs import pairs
 from flaot.errors import UsageError, printable
@@ -28,9 +30,9 @@ def run_plan(
     """Runs a plan file and shows its outputs."""
     files = pairs("--input", single, "NAME=X.npy")
     read = [plan, *([inputs] if inputs else []), *files.values(), *adapter]
-    written = [path for path in (outputs, trace) if path is not None]
-    if len({check_output(path, read) for path in written}) < len(written):
-        raise UsageError(f"--outputs and --trace are one file, '{printable(trace, 200)}'")
+    for path in (outputs, trace):
+        if path is not None:
+            check_output(path, read)
 
     from flaot.report.outputs import summary
     from flaot.runtime.feeds import load_feeds
@@ -40,6 +42,8 @@ def run_plan(
     if trace is not None and not session.chips:
         raise UsageError("--trace shows the queues of chips; the plan runs on the host alone", where=plan, hint="--profile times its steps")
     trace = chips.trace_file(plan, profile, trace) if session.chips else None
+    if outputs is not None and trace is not None and os.path.realpath(outputs) == os.path.realpath(trace):
+        raise UsageError(f"--outputs and the trace are one file, '{printable(trace, 200)}'", hint="--trace FILE.json names another one")
     feeds = load_feeds(session.inputs, inputs, files, seed, lambda: session.frozen)
     with progress.counter("run", repeat, as_json) as done:
         results, seconds, steps = session.run(feeds, repeat, profile, done)

@@ -69,7 +69,9 @@ def test_profile_tells_nodes_and_writes_the_trace(run, tmp_path):
 def test_trace_goes_where_it_is_told(run, tmp_path):
     text = run("run", "chip.flp", "--trace", "t.json").out
     assert "layer/softmax" not in text and (tmp_path / "t.json").exists()
-    run("run", "chip.flp", "--trace", "t", "--outputs", "t").failed(2, "--outputs and --trace are one file")
+    run("run", "chip.flp", "--trace", "t", "--outputs", "t").failed(2, "--outputs and the trace are one file, 't'")
+    same = run("run", "chip.flp", "--profile", "--outputs", "chip.trace.json")
+    same.failed(2, "--outputs and the trace are one file, 'chip.trace.json'; --trace FILE.json names another one")
     run("run", "chip.flp", "--trace", "absent/t.json").failed(8, "its folder does not exist")
     run("run", "p.flp", "--trace", "t.json").failed(2, "the plan runs on the host alone")
 
