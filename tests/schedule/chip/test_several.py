@@ -76,6 +76,7 @@ def test_reports_tell_the_wait_that_the_spans_have() -> None:
         assert report.chip_json(device)["link_wait_us"] == pytest.approx(sum(waits))
 
 
+@pytest.mark.usefixtures("one_plan")
 def test_a_chip_s_cycles_are_its_own() -> None:
     """TWO works while ONE waits and the other way round: each takes what it takes alone."""
     chips = small("ONE", "MatMul"), small("TWO", "Sigmoid")
