@@ -65,18 +65,17 @@ def moves(views: Sequence[View], dimensions: int) -> int:
 
 def dma_setup(machine: Machine, step: Step) -> int:
     """Picoseconds before a DMA step moves its first byte."""
-    return move_setup(machine, (*step.inputs, *step.outputs) if step.opcode is Opcode.dma else ())
+    return setup_time(machine, moves((*step.inputs, *step.outputs), machine.dimensions) if step.opcode is Opcode.dma else 1)
 
 
-def move_setup(machine: Machine, views: Sequence[View]) -> int:
-    """Picoseconds before a move between strided views of the same dims moves its first byte; without views it is one transfer."""
-    count = moves(views, machine.dimensions) if views else 1
-    return of_cycles(machine, machine.setup_cycles * count + machine.latency_cycles)
+def setup_time(machine: Machine, transfers: int = 1) -> int:
+    """Picoseconds before a move of so many transfers moves its first byte."""
+    return of_cycles(machine, machine.setup_cycles * transfers + machine.latency_cycles)
 
 
-def split_setup(machine: Machine, views: Sequence[View]) -> int:
-    """Picoseconds of the setups that such a move takes beyond that of one transfer."""
-    return move_setup(machine, views) - move_setup(machine, ())
+def split_time(machine: Machine, transfers: int) -> int:
+    """Picoseconds of setups that a move of so many transfers takes beyond one."""
+    return setup_time(machine, transfers) - setup_time(machine)
 
 
 def dma_time(machine: Machine, nbytes: int) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
-from flaot.ir.types import dense_strides
+from flaot.ir.types import DType, dense_strides
 from flaot.plan import durations
 from flaot.plan.program import Buffer, Machine, Space, Step, View
 
@@ -54,8 +55,13 @@ def piece_split(machine: Machine, view: View) -> int:
     """Picoseconds of the setups that a piece takes beyond one, as it has more strided axes than a DMA transfer."""
     if not machine.setup_cycles or view.elements == 0:
         return 0
-    piece = piece_of(view, 0)
-    return durations.split_setup(machine, (piece.outside, piece.inside))
+    return durations.split_time(machine, _transfers(view.dims, view.strides, machine.dimensions))
+
+
+@lru_cache(maxsize=1 << 14)
+def _transfers(dims: tuple[int, ...], strides: tuple[int, ...], dimensions: int) -> int:
+    piece = piece_of(View(Buffer(Space.device, 0), DType.uint8, dims, strides), 0)
+    return durations.moves((piece.outside, piece.inside), dimensions)
 
 
 def in_copy(view: View, buffer: Buffer) -> View:

@@ -3,6 +3,7 @@ for everything on chip."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from dataclasses import dataclass, replace
 
 from flaot.plan.program import Buffer, Opcode, Space
@@ -109,22 +110,24 @@ class _Holes:
         self.spans: list[Span] = []
         self.peak = 0
         self._taken: list[tuple[int, int, int, int]] = []
+        """First and last item, begin and end of what has a place, sorted."""
 
     def take(self, span: Span, offset: int) -> None:
         span.buffer.offset = offset
         self.spans.append(span)
         end = offset + align_up(span.buffer.nbytes, self.alignment)
-        self._taken.append((offset, end, span.first, span.last))
+        insort(self._taken, (span.first, span.last, offset, end))
         self.peak = max(self.peak, end)
 
     def forget(self, item: int) -> None:
         """No one will ask for a hole before this item again."""
-        self._taken = [t for t in self._taken if t[3] >= item]
+        started = bisect_left(self._taken, (item,))
+        self._taken[:started] = [t for t in self._taken[:started] if t[1] >= item]
 
     def lowest(self, nbytes: int, first: int, last: int) -> int | None:
         """The lowest hole of that many bytes that is free from item ``first`` to ``last``."""
         at = 0
-        for low, high in sorted((low, high) for low, high, begin, end in self._taken if begin <= last and end >= first):
+        for low, high in sorted(t[2:] for t in self._taken[: bisect_left(self._taken, (last + 1,))] if t[1] >= first):
             if low - at >= nbytes:
                 break
             at = max(at, high)

@@ -129,7 +129,7 @@ class Settler:
         """Picoseconds of the setups that DMA takes beyond one for a step that only moves."""
         step = self.program.steps[index]
         sides = (id(v.buffer) in self.residents for v in (step.inputs[0], step.outputs[0]))
-        return durations.split_setup(self.machine, operands(step)) if crosses(step, *sides) else 0
+        return durations.split_time(self.machine, durations.moves(operands(step), self.machine.dimensions)) if crosses(step, *sides) else 0
 
     def _too_large(self) -> DoesNotFitError:
         """About all steps that have no room even when nothing stays on chip."""

@@ -112,7 +112,7 @@ class Striper:
             return None
         parts = [cuts.stripe(n) for n in range(count)]
         moving = durations.dma_time(self.machine, moved)
-        setups = split + (count - 1) * len(seen) * durations.move_setup(self.machine, ())
+        setups = split + (count - 1) * len(seen) * durations.setup_time(self.machine)
         time = max(computing, moving) + min(computing, moving) // count + durations.dma_time(self.machine, ends) + setups
         complete = tuple(p for p in parts if p is not None)
         return Stripes(tuple(chain), complete, inner, held + needed, moved, time) if len(complete) == count else None

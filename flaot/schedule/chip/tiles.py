@@ -195,7 +195,7 @@ def _tiling(
     computing = calls * call_ps
     both = computing, durations.dma_time(machine, moving)
     ends = durations.dma_time(machine, first) + durations.dma_time(machine, last)
-    started = durations.of_cycles(machine, CALL) + len(pieces_of) * durations.move_setup(machine, ())
+    started = durations.of_cycles(machine, CALL) + len(pieces_of) * durations.setup_time(machine)
     time = (sum(both) if in_turn else ends + max(both) + min(both) // calls) + (calls - 1) * started + split
     path = "resident" if calls == 1 or stays else "tiled" if reused else "pipelined"
     return Tiling(axes, whole, memory, moving, time, path, calls + transfers, stays, in_turn)
