@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from flaot.schedule.chip.pieces import in_copy, operands
 from flaot.schedule.chip.prefetch import Placed, place
 from flaot.schedule.chip.residency import Residency, Settler
 from flaot.schedule.chip.sequence import Item, Sequencer, Tape
+from flaot.schedule.chip.tiles import Candidates
 from flaot.targets.devices import HostSpeed
 
 LIMITS = (1.0, 0.94, 0.88, 0.8, 0.7, 0.6, 0.45, 0.3)
@@ -93,22 +94,23 @@ def compose(program: Program, options: ChipOptions) -> Composed:
     """Rewrites the program's steps and assigns all memory. Raises DoesNotFitError for steps whose operands do not fit on chip in
     any way."""
     _limit(program, options)
-    made = _best(program, options, depth_first=False)
+    known = [Candidates(chip.machine) for chip in program.chips]
+    made = _best(program, options, known, depth_first=False)
     if options.depth_first:
-        made = min(made, _best(program, options, depth_first=True), key=lambda m: (m.time_us, m.traffic))
+        made = min(made, _best(program, options, known, depth_first=True), key=lambda m: (m.time_us, m.traffic))
     done = made.program
     program.steps, program.names, program.chips = done.steps, done.names, done.chips
     assign_memory(program, options.memory_effort)
     return made.composed
 
 
-def _best(program: Program, options: ChipOptions, depth_first: bool) -> _Made:
+def _best(program: Program, options: ChipOptions, known: Sequence[Candidates], depth_first: bool) -> _Made:
     """A plan for half the on-chip memory, or a quarter, holds for all of it too: of them all the one that moves the fewest bytes in about
     the least time, so that more memory is no reason to be slower."""
-    found = [_compose(program, options, depth_first, 0)]
+    found = [_compose(program, options, known, depth_first, 0)]
     while not options.few and _may_pay(found) and all(c.machine.on_chip >> len(found) for c in program.chips):
         try:
-            found.append(_compose(program, options, depth_first, len(found)))
+            found.append(_compose(program, options, known, depth_first, len(found)))
         except (DoesNotFitError, UnsupportedError):
             break
     least = min(m.time_us for m in found)
@@ -128,13 +130,13 @@ def _may_pay(found: list[_Made]) -> bool:
     return steps <= FEW or steps <= MANY and found[-1].time_us <= NEAR * min(m.time_us for m in found)
 
 
-def _compose(program: Program, options: ChipOptions, depth_first: bool, halved: int) -> _Made:
+def _compose(program: Program, options: ChipOptions, known: Sequence[Candidates], depth_first: bool, halved: int) -> _Made:
     original, work = program, operations(program.steps)
     tight: DoesNotFitError | None = None
     for share in LIMITS:
         program = _copy(original, halved)
         try:
-            made = _try(program, share, depth_first, options)
+            made = _try(program, share, known, depth_first, options)
         except DoesNotFitError as e:
             tight = e
             break
@@ -187,11 +189,13 @@ def _limit(program: Program, options: ChipOptions) -> None:
             chip.machine = replace(chip.machine, depth=options.depth, units=tuple(replace(u, depth=0) for u in m.units))
 
 
-def _try(program: Program, share: float, depth_first: bool, options: ChipOptions) -> tuple[Composed, Tape, list[int]] | None:
+def _try(
+    program: Program, share: float, known: Sequence[Candidates], depth_first: bool, options: ChipOptions,
+) -> tuple[Composed, Tape, list[int]] | None:
     composed = Composed()
     for device, chip in enumerate(program.chips, 1):
         limit = int(chip.machine.on_chip * share) // chip.alignment * chip.alignment
-        settler = Settler(program, device, chip.machine, chip.alignment, limit, options.few, options.limiting(chip))
+        settler = Settler(program, device, chip.machine, chip.alignment, limit, options.few, options.limiting(chip), known[device - 1])
         composed.residencies[device] = settler.settle(depth_first)
     tape = Sequencer(program, composed.residencies).run()
     slots = [load.before for load in tape.loads]

@@ -10,7 +10,7 @@ from flaot.plan import durations
 from flaot.plan.program import Machine, Opcode, Program, Space
 from flaot.schedule.chip.pieces import operands
 from flaot.schedule.chip.stripes import LONGEST, Striper, Stripes
-from flaot.schedule.chip.tiles import MOST_CALLS, Setting, Tiling, best, candidates, last_resorts, least_memory, shortest, smallest
+from flaot.schedule.chip.tiles import MOST_CALLS, Candidates, Setting, Tiling, best, least_memory, shortest, smallest
 from flaot.schedule.chip.traffic import Use, crosses, only_moves, uses_of
 from flaot.schedule.memory import align_up
 
@@ -42,16 +42,17 @@ class Residency:
 
 class Settler:
     """Settles residency on one device, ``limit`` bytes of on-chip memory at a time; with ``few`` by the fewest steps. ``option`` is the one
-    that limits that memory, "" where the chip's size does."""
+    that limits that memory, "" where the chip's size does; ``known`` are the
+    candidates that the machine is known to have."""
 
     def __init__(
         self, program: Program, device: int, machine: Machine, alignment: int, limit: int, few: bool = False, option: str = "",
+        known: Candidates | None = None,
     ) -> None:
         self.program, self.device, self.machine, self.alignment, self.limit = program, device, machine, alignment, limit
-        self.few, self.option = few, option
+        self.few, self.option, self.known = few, option, known or Candidates(machine)
         self.uses = uses_of(program, device)
         self.residents = {key: use for key, use in self.uses.items() if self._may_stay(use)}
-        self.known: dict[tuple[object, ...], list[Tiling]] = {}
         self.found: dict[tuple[int, frozenset[int]], list[Tiling]] = {}
         self.calls: list[int] = []
 
@@ -200,14 +201,11 @@ class Settler:
         """The candidates of a step, the one that needs least memory first."""
         setting = self._setting(index)
         if (index, setting.outside) not in self.found:
-            key = setting.signature
-            if key not in self.known:
-                found = candidates(setting, self.machine, self.limit // AHEAD)
-                if smallest(found).memory > self.limit:
-                    found += last_resorts(setting, self.machine, self.limit)
-                least = smallest(found)
-                self.known[key] = [least, *(t for t in found if t is not least)]
-            self.found[index, setting.outside] = self.known[key]
+            found = self.known.of(setting, self.limit // AHEAD)
+            if smallest(found).memory > self.limit:
+                found = found + self.known.last_resorts(setting, self.limit)
+            least = smallest(found)
+            self.found[index, setting.outside] = [least, *(t for t in found if t is not least)]
         return self.found[index, setting.outside]
 
     def _least(self, index: int) -> int:

@@ -87,30 +87,55 @@ class Setting:
         return self.step.kernel, self.step.params, shapes, same, self.outside, self.work, self.step.launch
 
 
-def candidates(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
-    """The step as a whole, then every way along one axis, and along two where none of these fits ``memory`` bytes."""
+class Candidates:
+    """The ways of doing steps on one machine, each evaluated once however much memory it has and however many channels."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._simple: dict[tuple[object, ...], list[Tiling]] = {}
+        self._double: dict[tuple[object, ...], list[Tiling]] = {}
+        self._last: dict[tuple[object, ...], list[Tiling]] = {}
+
+    def of(self, setting: Setting, memory: int) -> list[Tiling]:
+        """The step as a whole, then every way along one axis, and along two where none of these fits ``memory`` bytes."""
+        key = setting.signature
+        if key not in self._simple:
+            self._simple[key] = _simple(setting, self.machine)
+        found = self._simple[key]
+        if not setting.outside or best(found, memory) is not None:
+            return found
+        if key not in self._double:
+            self._double[key] = _double(setting, self.machine)
+        return found + self._double[key]
+
+    def last_resorts(self, setting: Setting, memory: int) -> list[Tiling]:
+        """For a step of which no candidate fits ``memory`` bytes: up to MOST_CALLS calls with one piece of everything at a time, along
+        one or two axes, and along more where that does not do either."""
+        key = *setting.signature, memory
+        if key not in self._last:
+            self._last[key] = _last_resorts(setting, self.machine, memory)
+        return self._last[key]
+
+
+def _simple(setting: Setting, machine: Machine) -> list[Tiling]:
     found = _evaluate(setting, machine, ())
-    if not setting.outside:
-        return found
-    cuts = [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
-    for cut in cuts:
+    for cut in _cuts(setting) if setting.outside else ():
         for parts in _splits(cut):
             found += _evaluate(setting, machine, (parts,))
-    if best(found, memory) is not None:
-        return found
-    for outer, inner in product(cuts, cuts):
-        if outer is inner:
-            continue
+    return found
+
+
+def _double(setting: Setting, machine: Machine) -> list[Tiling]:
+    found = []
+    for outer, inner in permutations(_cuts(setting), 2):
         for a, b in product(_splits(outer), _splits(inner)):
             if len(a) * len(b) <= MOST_PARTS:
                 found += _evaluate(setting, machine, (a, b), _kept(setting, outer, inner))
     return found
 
 
-def last_resorts(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
-    """For a step of which no candidate fits ``memory`` bytes: up to MOST_CALLS calls with one piece of everything at a time, along one or
-    two axes, and along more where that does not do either."""
-    cuts = [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
+def _last_resorts(setting: Setting, machine: Machine, memory: int) -> list[Tiling]:
+    cuts = _cuts(setting)
     found: list[Tiling] = []
     for axes in range(1, len(cuts) + 1):
         for chosen in permutations(cuts, axes) if axes <= 2 else combinations(cuts, axes):
@@ -127,9 +152,13 @@ def last_resorts(setting: Setting, machine: Machine, memory: int) -> list[Tiling
 
 def least_memory(setting: Setting, machine: Machine) -> int:
     """Bytes on chip that the step needs at once when it is cut as finely as it can be."""
-    cuts = [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
+    cuts = _cuts(setting)
     finest = tuple([Part(c, 0, 1), Part(c, 1, 2)] for c in cuts)
     return smallest(_evaluate(setting, machine, finest, in_turn=True)).memory
+
+
+def _cuts(setting: Setting) -> list[Cut]:
+    return [c for c in KERNELS[setting.step.kernel].cuts(setting.step) if c.size > 1]
 
 
 def _splits(cut: Cut, counts: Sequence[int] = COUNTS, finest: bool = False) -> list[list[Part]]:

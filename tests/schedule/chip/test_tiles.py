@@ -12,7 +12,7 @@ import pytest
 from flaot.hcd import Hcd
 from flaot.plan import durations
 from flaot.plan.program import Opcode, Space
-from flaot.schedule.chip.tiles import Setting, candidates
+from flaot.schedule.chip.tiles import Candidates, Setting
 from flaot.targets.chip.machine import machine_of
 from tests.schedule.chip.small import calls, compiled, dmas, model, npu, random, run, tiling, traffic, window
 
@@ -91,7 +91,7 @@ def test_a_candidate_pays_for_every_setup() -> None:
     """Eight parts of w and of y take 63 setups more each where a transfer has one strided axis; rows lie in one run."""
     done = compiled(product(), npu(1024, 64, 1000))
     setting = Setting(calls(done, "product")[0], frozenset(range(3)), 2 * 64 * 64 * 512, 64)
-    two, one = ({t.label: t.time for t in candidates(setting, machine_of(strided(n)), 128 * KB)} for n in (2, 1))
+    two, one = ({t.label: t.time for t in Candidates(machine_of(strided(n))).of(setting, 128 * KB)} for n in (2, 1))
     assert one["columns/8"] - two["columns/8"] == (8 + 8) * 63 * SETUP * 1000
     assert one["rows/8"] == two["rows/8"] and one["whole"] == two["whole"]
 
