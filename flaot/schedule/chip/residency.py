@@ -42,8 +42,7 @@ class Residency:
 
 class Settler:
     """Settles residency on one device, ``limit`` bytes of on-chip memory at a time; with ``few`` by the fewest steps. ``option`` is the one
-    that limits that memory, "" where the chip's size does; ``known`` are the
-    candidates that the machine is known to have."""
+    that limits that memory, "" where the chip's size does; ``known`` keeps candidates for other settlers of the machine."""
 
     def __init__(
         self, program: Program, device: int, machine: Machine, alignment: int, limit: int, few: bool = False, option: str = "",
