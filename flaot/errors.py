@@ -130,6 +130,15 @@ class LimitError(FlaotError):
     exit_code = 9
 
 
+class OffChipError(LimitError):
+    """Plans that take more of a device's off-chip memory than there is. ``needs`` holds, as that of DoesNotFitError, the nodes of a chip
+    whose tensors are the largest."""
+
+    def __init__(self, what: str, needs: dict[str, tuple[str, str]], where: str = "", origin: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, origin=origin, hint=hint)
+        self.needs = needs
+
+
 class InternalError(FlaotError):
     """A bug in flaot; names the stage and the rule or kernel."""
 

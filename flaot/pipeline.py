@@ -18,7 +18,7 @@ import flaot.rules.canonicalize
 import flaot.rules.chain
 import flaot.rules.fuse
 import flaot.rules.recognise
-from flaot.errors import DoesNotFitError, UsageError
+from flaot.errors import DoesNotFitError, OffChipError, UsageError
 from flaot.frontend import read
 from flaot.hcd import Hcd
 from flaot.hcd.board import Given, board_of
@@ -121,15 +121,24 @@ def compile_made(
     while True:
         try:
             return compile_graph(make(), chip, options, after, too_large)
+        except OffChipError as e:
+            policy = options.policy if options is not None and options.policy is not None else policy_of(board_of(chip))
+            if policy.fallback == "error" or STAGES.index(after) >= STAGES.index("place") or not _told(too_large, e.needs, e.origin):
+                raise
         except DoesNotFitError as e:
             if STAGES.index(after) >= STAGES.index("place"):
                 e.hint = f"compile from a stage before place, which can send it to the host: the dump after {after} has its place"
                 raise
-            found = {node: held for node, held in e.needs.items() if node not in too_large.get(held[0], {})}
-            if not found:
+            if not _told(too_large, e.needs, e.origin):
                 raise
-            for node, (name, sentence) in found.items():
-                too_large.setdefault(name, {})[node] = sentence, e.origin
+
+
+def _told(too_large: dict[str, dict[str, Reason]], needs: Mapping[str, tuple[str, str]], origin: str) -> bool:
+    """Whether nodes that do not fit were not known yet; they are from now on."""
+    found = {node: held for node, held in needs.items() if node not in too_large.get(held[0], {})}
+    for node, (name, sentence) in found.items():
+        too_large.setdefault(name, {})[node] = sentence, origin
+    return bool(found)
 
 
 def _read(model: Any, options: Options) -> Graph:

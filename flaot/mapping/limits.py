@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from flaot.errors import LimitError, UnsupportedError, UsageError
+from flaot.errors import OffChipError, UnsupportedError, UsageError
 from flaot.hcd import Board, Hcd
 from flaot.plan.program import Buffer, Opcode, Program, Space
 
@@ -37,7 +37,7 @@ class PlanLimits:
             )
 
     def check_memory(self, program: Program) -> None:
-        """Raises LimitError for a device whose values and constants take more than its ``off_chip_memory.size_mb``; the host's are held
+        """Raises OffChipError for a device whose values and constants take more than its ``off_chip_memory.size_mb``; the host's are held
         to its own descriptor."""
         for device, hcd in self._devices(program):
             memory = hcd.full.memory
@@ -47,10 +47,15 @@ class PlanLimits:
             held, (arena, alignment) = _off_chip(program, device), _arena(program, device)
             constants = sum(-(-b.nbytes // alignment) * alignment for b in held if b.space is Space.constant)
             if arena + constants > stated * MB:
-                most = max(held, key=lambda b: b.nbytes)
-                raise LimitError(
-                    f"the plan takes {_mb(arena + constants)} MB of the off-chip memory of {hcd.name}, {_mb(constants)} of them "
-                    f"constants and {_mb(most.nbytes)} the largest tensor of this node; size_mb is {stated}",
+                ranked = sorted(held, key=lambda b: -b.nbytes)
+                most, total = ranked[0], f"{_mb(arena + constants)} MB of the off-chip memory of {hcd.name}"
+                raise OffChipError(
+                    f"the plan takes {total}, {_mb(constants)} of them constants and "
+                    f"{_mb(most.nbytes)} the largest tensor of this node; size_mb is {stated}",
+                    {
+                        node: (hcd.name, f"with its tensors of {_mb(b.nbytes)} MB the plan takes {total}; size_mb is {stated}")
+                        for b in _above(ranked, arena + constants - stated * MB) for node in held[b]
+                    } if device else {},
                     where=next((f"node '{o}'" for o in held[most]), ""),
                     origin=hcd.origin("memory", "off_chip_memory", "size_mb"),
                     hint="bind smaller shapes, or " + (
@@ -89,14 +94,23 @@ class PlanLimits:
 
 
 def _off_chip(program: Program, device: int) -> dict[Buffer, tuple[str, ...]]:
-    """Everything a device holds off chip, with the nodes of the first step that uses it."""
+    """Everything a device holds off chip, with the nodes of the steps that use it."""
     spaces = (Space.constant, Space.device if device else Space.arena)
     found: dict[Buffer, tuple[str, ...]] = {}
     for step in program.steps:
         for b in (v.buffer for v in (*step.inputs, *step.outputs)):
             if b.space in spaces and b.index == device:
-                found[b] = found.get(b) or step.origin
+                found[b] = tuple(dict.fromkeys((*found.get(b, ()), *step.origin)))
     return found
+
+
+def _above(ranked: Sequence[Buffer], excess: int) -> Iterator[Buffer]:
+    """The largest ones that make up the excess together."""
+    for b in ranked:
+        if excess <= 0:
+            return
+        yield b
+        excess -= b.nbytes
 
 
 def _arena(program: Program, device: int) -> tuple[int, int]:

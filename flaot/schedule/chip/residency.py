@@ -135,8 +135,7 @@ class Settler:
         """About all steps that have no room even when nothing stays on chip."""
         name, self.residents = self.program.chips[self.device - 1].name, {}
         large = [i for i in self.calls if not only_moves(self.program.steps[i]) and self._least(i) > self.limit]
-        allowed = f"{name} {'may use' if self.option else 'has'} {self.machine.on_chip}"
-        said = {i: f"{self._needed(i)}; {allowed}" for i in large}
+        said = {i: self._why(i, name) for i in large}
         step = self.program.steps[large[0]]
         return DoesNotFitError(
             f"{step.op}: {said[large[0]]}",
@@ -146,12 +145,14 @@ class Settler:
             hint="run it on the host with --route NODE=host, or allow more on-chip memory",
         )
 
-    def _needed(self, index: int) -> str:
-        """What a step needs that does not fit: in parts as fine as there are, or in as many as it may be cut into."""
+    def _why(self, index: int, name: str) -> str:
+        """What a step needs that does not fit, in parts as fine as there are or in as many as it may be cut into, and what the chip has."""
         finest = least_memory(self._setting(index), self.machine)
-        if finest > self.limit:
-            return f"it needs {finest} bytes on chip at once, however it is cut"
-        return f"it needs {self._least(index)} bytes on chip at once in the {MOST_CALLS} calls that it may be cut into at most"
+        needed, how = finest, "however it is cut"
+        if finest <= self.limit:
+            needed, how = self._least(index), f"in the {MOST_CALLS} calls that it may be cut into at most"
+        gaps = ", with gaps where pieces of other sizes were" * (needed <= self.machine.on_chip)
+        return f"it needs {needed} bytes on chip at once, {how}; {name} {'may use' if self.option else 'has'} {self.machine.on_chip}{gaps}"
 
     def _setting(self, index: int) -> Setting:
         step = self.program.steps[index]

@@ -24,14 +24,14 @@ from flaot.schedule.memory import align_up
 MOST_PARTS = 256
 """Most calls a step is cut into along two axes."""
 
-MOST_CALLS = 4096
+MOST_CALLS = 1024
 """Most calls a step is cut into where fewer do not fit."""
 
 CALL = 100
 """Cycles that a further call is taken to cost, so that no step is cut for next to nothing."""
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-MORE_COUNTS = (*COUNTS, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+MORE_COUNTS = (*COUNTS, 384, 512, 768, 1024)
 
 
 @dataclass(frozen=True)

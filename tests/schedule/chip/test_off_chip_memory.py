@@ -71,6 +71,16 @@ def test_values_count_as_well_as_constants() -> None:
         on(chip(42), rows=8192)
 
 
+def test_the_host_runs_the_largest_where_it_may() -> None:
+    """a and y take 24 MB each and w 3."""
+    m, hcd = product(8192), chip(42)
+    done = compile_model(m, hcd, Options(policy=policy_of(hcd, fallback="warn"), fusion_level=0))
+    taken = {d.node[0]: d for d in done.record.decisions}["matmul_a"]
+    assert (taken.device, taken.verdict, taken.origin) == ("host", "fallback", "short.hcd:8")
+    assert "with its tensors of 24 MB the plan takes 51 MB of the off-chip memory of Short; size_mb is 42" in taken.reason
+    assert all(c.arena <= 42 * MB for c in done.program.chips)
+
+
 def test_every_chip_is_held_to_its_own() -> None:
     """The product runs on One, Relu on Two."""
     routes = ["MatMul=One", "Relu=Two"]
