@@ -16,10 +16,11 @@ INTERNAL = frozenset({"FusedConv", "FusedMatMul", "FusedMap", "Recast", "Relayou
 READ_AS = {
     "Flatten": ("Reshape",), "Squeeze": ("Reshape",), "Unsqueeze": ("Reshape",), "GlobalAveragePool": ("AveragePool",),
     "GlobalMaxPool": ("MaxPool",), "GlobalLpPool": ("LpPool",), "DepthToSpace": ("Reshape", "Transpose"),
-    "SpaceToDepth": ("Reshape", "Transpose"), "CastLike": ("Cast",), "Sum": ("Add",), "Mean": ("Add", "Mul"), "Greater": ("Less",),
+    "SpaceToDepth": ("Reshape", "Transpose"), "CastLike": ("Cast",), "Sum": ("Add",), "Mean": ("Add", "Div"), "Greater": ("Less",),
     "GreaterOrEqual": ("LessOrEqual",), "Tile": ("Expand", "Reshape"), "Trilu": ("Where",), "Upsample": ("Resize",),
     "BatchNormalization": ("Mul", "Add"),
-    "Scatter": ("ScatterElements",), "OneHot": ("Equal", "Where"), "ReverseSequence": ("Gather",), "AffineGrid": ("MatMul",),
+    "Scatter": ("ScatterElements",), "OneHot": ("Add", "Equal", "Less", "Reshape", "Where"), "ReverseSequence": ("GatherElements",),
+    "AffineGrid": ("MatMul", "Reshape", "Transpose"),
 }
 """ONNX operators that reading turns into others."""
 

@@ -104,6 +104,11 @@ def claims(hcd: Hcd) -> list[str]:
     return sorted((native | read) & onnx)
 
 
+def is_claimed(name: str, operator: str, hcd: Hcd) -> bool:
+    """Whether a claim of ``operator`` takes in a node ``name``: the operator itself, what it is always read as, or another claim."""
+    return name == operator or name in READ_AS.get(operator, ()) or describe(name, hcd).verdict.startswith("native")
+
+
 def _entry(hcd: Hcd, operator: str) -> Operator | None:
     table = hcd.full.operators or {}
     names = [operator, *(op.__name__ for op in ops_named(operator)), *READ_AS.get(operator, ())]

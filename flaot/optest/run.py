@@ -14,10 +14,12 @@ from flaot.errors import DependencyError, FlaotError, InternalError, printable
 from flaot.hcd import Hcd
 from flaot.ir.graph import Graph
 from flaot.ir.types import DType
+from flaot.mapping.decisions import Decision
 from flaot.mapping.orders import ChipLayouts
 from flaot.mapping.policy import policy_of
 from flaot.mapping.record import Record
 from flaot.optest.case import Case, Expected
+from flaot.optest.limits import is_claimed
 from flaot.optest.model import model_of, to_bytes
 from flaot.optest.probes.bench import Bench
 from flaot.optest.verdict import BUG, ELSEWHERE, OUTSIDE, PASS, REFUSED, TRAPPED, UNKNOWN, WRONG, Verdict
@@ -67,10 +69,10 @@ class Device:
         except FlaotError as e:
             return replace(base, verdict=REFUSED, text=e.what, origin=e.origin)
         base = replace(base, dtype=_stored(compiled.record))
-        away = _away(compiled.record, hcd)
+        away = _away(compiled.record, case, hcd)
         if away is not None:
-            text, origin = away
-            return replace(base, verdict=OUTSIDE if _is_condition(origin, hcd) else ELSEWHERE, text=text, origin=origin)
+            verdict, text, origin = away
+            return replace(base, verdict=verdict, text=text, origin=origin)
         try:
             return self._measured(base, case, compiled.plan, path, feeds)
         except InternalError:
@@ -168,24 +170,34 @@ def _stored(record: Record) -> str:
     return next((d.dtype for d in record.decisions if d.node and d.dtype), "")
 
 
-def _away(record: Record, hcd: Hcd) -> tuple[str, str] | None:
-    """Why some of the case does not run on the chip as it was claimed, and the line that rests on; None when all of it does."""
+def _away(record: Record, case: Case, hcd: Hcd) -> tuple[str, str, str] | None:
+    """The verdict where some of the case does not run on the chip as it was claimed, why, and the line that rests on; None when all of it
+    does. What breaks the claim goes before what the descriptor rules out."""
     if hcd.full.chip.device_type == "cpu":
         return None
     made = [d for d in record.decisions if d.node]
-    for d in made:
-        if d.verdict != "native" or d.device != hcd.name:
-            how = "expanded into simpler operators" if d.verdict == "expanded" else "run by the host"
-            return f"{d.op} is {how}{f': {d.reason}' if d.reason else ''}", d.origin
-    return None if made else ("nothing is left of it to run", "")
+    found = [_told(d, case, hcd) for d in made if d.verdict != "native" or d.device != hcd.name]
+    if found:
+        return next((f for f in found if f[0] == ELSEWHERE), found[0])
+    return None if made else (ELSEWHERE, "nothing is left of it to run", "")
 
 
-def _is_condition(origin: str, hcd: Hcd) -> bool:
-    """Whether a line is one of the operator table: what it says limits the claim, and breaks none."""
+def _told(d: Decision, case: Case, hcd: Hcd) -> tuple[str, str, str]:
+    """The verdict on a node that does not run on the chip, its sentence and line."""
+    how = "expanded into simpler operators" if d.verdict == "expanded" else "run by the host"
+    text = f"{d.op} is {how}{f': {d.reason}' if d.reason else ''}"
+    if not is_claimed(d.op, case.operator, hcd):
+        return OUTSIDE, f"it takes {d.op} as well, which is not claimed{f': {d.reason}' if d.reason else ''}", d.origin
+    return OUTSIDE if _is_limit(d.origin, hcd) else ELSEWHERE, text, d.origin
+
+
+def _is_limit(origin: str, hcd: Hcd) -> bool:
+    """Whether a line is a condition of the operator table, or the size of the on-chip memory, which what cannot be cut does not fit into:
+    what it says limits the claim, and breaks none."""
     table = hcd.full.operators or {}
     lines = {hcd.origin("operators", n, "requires", i) for n, e in table.items() for i in range(len(e.requires or ()))}
     lines |= {hcd.origin("operators", n, k) for n, e in table.items() for k in ("max_rank", "min_rank") if getattr(e, k) is not None}
-    return origin in lines
+    return origin in lines | {hcd.origin("memory", "on_chip_cache", "size_kb")}
 
 
 def _beyond(c: Comparison) -> tuple[bool, float]:

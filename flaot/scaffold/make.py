@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,14 @@ class Made:
     next: tuple[str, ...]
 
 
+def template_text(template: str) -> str:
+    """A template file, such as ``op/ir.py.in``."""
+    return (TEMPLATES / template).read_text()
+
+
 def filled(template: str, names: Mapping[str, str]) -> str:
-    """The text of a template file, such as ``op/ir.py.in``, with the names put in."""
-    return named((TEMPLATES / template).read_text(), names)
-
-
-def named(text: str, names: Mapping[str, str]) -> str:
+    """The text of a template file with the names put in."""
+    text = template_text(template)
     for placeholder, name in names.items():
         text = text.replace(f"@{placeholder}@", name)
     return text
@@ -35,7 +38,7 @@ def named(text: str, names: Mapping[str, str]) -> str:
 def make(folder: Path, texts: Mapping[str, str], next: Sequence[str]) -> Made:
     """Writes ``texts`` by their path below ``folder``. Raises UsageError when one of them is there, FileSystemError when one cannot be
     written; in both cases before anything is written, as far as that can be known."""
-    taken = [path for path in texts if (folder / path).exists()]
+    taken = [path for path in texts if os.path.lexists(folder / path)]
     if taken:
         raise UsageError(f"'{printable(folder / taken[0], 200)}' exists already; nothing was written", hint="choose another name")
     for path, text in texts.items():

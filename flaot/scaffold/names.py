@@ -1,33 +1,34 @@
-"""What there is to start: which names are allowed, which files are made, what comes next."""
+"""What there is to start: which files are made, and what comes next."""
 
 from __future__ import annotations
 
-import keyword
 import re
+import shlex
 from pathlib import Path
 
 from flaot.errors import UsageError, printable
 from flaot.hcd.template import TEMPLATE
-from flaot.scaffold.make import Made, filled, make
+from flaot.scaffold.allowed import new_adapter, new_chip, op_name
+from flaot.scaffold.make import Made, filled, make, template_text
 
-OP_NAME, CHIP_NAME = r"[A-Z][A-Za-z0-9]{1,59}", r"[A-Za-z][A-Za-z0-9_-]{1,59}"
+OP_FILES = {"flaot/ir/ops/@name@.py": "op/ir.py.in", "flaot/kernels/@name@/__init__.py": "op/kernel.py.in"}
+OP_FILES |= {"flaot/kernels/@name@/generic.c": "op/generic.c.in", "tests/kernels/test_@name@.py": "op/test.py.in"}
+ADAPTER_FILES = {"adapter.c": "adapter.c", "sdk.h": "sdk.h", "sdk.c": "sdk.c", "Makefile": "Makefile"}
+ADAPTER_FILES |= {"@name@.hcd": "chip.hcd", "test_@name@.py": "test.py"}
 
 
 def op(name: str, into: Path) -> Made:
     """An op with its reader, kernel and test, in the checkout ``into``. Raises UsageError for a bad or taken name and another folder."""
-    if not re.fullmatch(OP_NAME, name):
-        raise UsageError(f"'{printable(name)}' is no name of an op; expected letters and digits such as HardSwish")
+    low = op_name(name, into, _imported("op/ir.py.in") | _imported("op/kernel.py.in"))
     if not (into / "flaot" / "ir" / "ops").is_dir() or not (into / "tests" / "kernels").is_dir():
         raise UsageError(f"'{printable(into, 200)}' is no checkout of flaot; an op is part of flaot", hint="say where it is by --into")
-    low = snake(name)
-    if keyword.iskeyword(low) or _has_op(into, name):
-        raise UsageError(f"there is an op '{name}' already, or Python has the word '{low}'", hint="choose another name")
-    names, kernel = {"Name": name, "name": low, "NAME": low.upper()}, f"flaot/kernels/{low}"
-    files = {f"flaot/ir/ops/{low}.py": "op/ir.py.in", f"{kernel}/__init__.py": "op/kernel.py.in", f"{kernel}/generic.c": "op/generic.c.in"}
-    files[f"tests/kernels/test_{low}.py"] = "op/test.py.in"
-    if (into / kernel).exists():
-        raise UsageError(f"'{kernel}' exists already; nothing was written", hint="choose another name")
-    return make(into, {path: filled(template, names) for path, template in files.items()}, (
+    kernel = f"flaot/kernels/{low}"
+    for path in (kernel, f"{kernel}.py"):
+        if (into / path).exists():
+            raise UsageError(f"'{path}' exists already; nothing was written", hint="choose another name")
+    names = {"Name": name, "name": low, "NAME": low.upper()}
+    return make(into, _texts(OP_FILES, "", names), (
+        *([f"cd {_word(into)}"] if into.resolve() != Path.cwd() else []),
         "make generate native                      # the tables that C and Python share, and the library",
         f"python -m pytest tests/kernels/test_{low}.py",
         f"then put in place of y = x / (1 + alpha |x|) what {name} is: attributes, infer and cost in flaot/ir/ops/{low}.py,",
@@ -38,14 +39,14 @@ def op(name: str, into: Path) -> Made:
 
 def chip(name: str, into: Path) -> Made:
     """A descriptor and its test. Raises UsageError for a bad or taken name."""
-    low = _stem(name)
-    padded = f"device_type: {low}".ljust(len("device_type: npu") + 21)
-    hcd = TEMPLATE.replace("My-NPU", name).replace("my_chip.hcd", f"{low}.hcd").replace("device_type: npu" + " " * 21, padded)
-    test = filled("chip/test.py.in", {"Name": name, "name": low})
-    return make(into, {f"{low}.hcd": hcd, f"test_{low}.py": test}, (
-        f"python -m pytest {into / f'test_{low}.py'}",
-        f"then state in {low}.hcd what the chip is; docs/hcd.md has all keys; flaot hcd validate {into / f'{low}.hcd'}",
-        f"flaot query MODEL --hcd {into / f'{low}.hcd'}     # what it runs of a model, and why not",
+    low = new_chip(name)
+    hcd, test = into / f"{low}.hcd", into / f"test_{low}.py"
+    texts = {hcd.name: _descriptor(name, low), test.name: filled("chip/test.py.in", {"Name": name, "name": low})}
+    return make(into, texts, (
+        f"python -m pytest {_word(test)}     # needs pytest",
+        f"flaot optest --hcd {_word(hcd)}     # tries every operator it claims in the simulator",
+        f"then state in {low}.hcd what the chip is; docs/hcd.md of flaot has all keys; flaot hcd validate {_word(hcd)}",
+        f"flaot query MODEL --hcd {_word(hcd)}     # what it runs of a model, and why not",
         "in a checkout of flaot: a descriptor in hcd/ is bundled under its name",
     ))  # fmt: skip
 
@@ -53,32 +54,38 @@ def chip(name: str, into: Path) -> Made:
 def adapter(name: str, into: Path) -> Made:
     """A C adapter for a chip, in a folder of its own: source, stand-in for the SDK, Makefile, descriptor and test. Raises UsageError for
     a bad or taken name."""
-    low = _stem(name)
-    files = {"adapter.c": "adapter.c", "sdk.h": "sdk.h", "sdk.c": "sdk.c", "Makefile": "Makefile"}
-    files |= {f"{low}.hcd": "chip.hcd", f"test_{low}.py": "test.py"}
-    names, folder = {"Name": name, "name": low}, into / low
-    return make(into, {f"{low}/{path}": filled(f"adapter/{template}.in", names) for path, template in files.items()}, (
-        f"python -m pytest {folder}                # builds it (make, a C compiler) and runs a small plan on it",
-        f"flaot compile model.onnx --hcd {folder / f'{low}.hcd'} -o model.flp",
-        f"make -C {folder} && flaot run model.flp --adapter {folder / 'build' / f'lib{low}.so'}",
+    low, kind = new_adapter(name)
+    folder = into / low
+    hcd, library = _word(folder / f"{low}.hcd"), _word(folder / "build" / f"lib{low}.so")
+    return make(into, _texts(ADAPTER_FILES, f"{low}/", {"Name": name, "name": low, "type": kind}, "adapter/{}.in"), (
+        f"python -m pytest {_word(folder)}                # builds it (make, a C compiler) and runs a small plan on it; needs pytest",
+        f"make -C {_word(folder)}",
+        f"flaot optest --hcd {hcd} --adapter {library}     # tries every operator it claims",
+        f"flaot compile MODEL --hcd {hcd} -o model.flp && flaot run model.flp --adapter {library}",
         "then put the vendor's SDK in place of sdk.h and sdk.c, bind kernels in adapter.c one by one, and list in the descriptor",
-        "the operators they run; docs/runtime.md: what an adapter does",
+        "the operators they run; docs/adapters.md of flaot: what an adapter does",
     ))  # fmt: skip
 
 
-def snake(name: str) -> str:
-    """``HardSwish`` as ``hard_swish``, ``RMSNorm`` as ``rms_norm``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+def _texts(files: dict[str, str], folder: str, names: dict[str, str], template: str = "{}") -> dict[str, str]:
+    return {f"{folder}{path.replace('@name@', names['name'])}": filled(template.format(source), names) for path, source in files.items()}
 
 
-def _stem(name: str) -> str:
-    """The name of a chip or adapter as files and device types have it."""
-    if not re.fullmatch(CHIP_NAME, name):
-        raise UsageError(f"'{printable(name)}' is no name of a chip; expected letters, digits, - and _ such as My-NPU")
-    return name.lower().replace("-", "_")
+def _descriptor(name: str, low: str) -> str:
+    """The text of ``flaot hcd new`` with the name in it, comments where they were as far as there is room."""
+    text = TEMPLATE.replace("my_chip.hcd", f"{low}.hcd")
+    for line in re.findall(r"^  (?:name: My-NPU|device_type: npu) +#", TEMPLATE, re.MULTILINE):
+        stated = line.rstrip(" #").replace("My-NPU", name).replace(": npu", f": {low}")
+        text = text.replace(line, f"{stated} ".ljust(len(line) - 1) + "#")
+    return text
 
 
-def _has_op(into: Path, name: str) -> bool:
-    """Whether a class of that name is in the checkout's op files."""
-    declared = re.compile(rf"^class {name}\b", re.MULTILINE)
-    return any(declared.search(path.read_text()) for path in (into / "flaot" / "ir" / "ops").glob("*.py"))
+def _imported(template: str) -> frozenset[str]:
+    """Names a template imports, which an op cannot have."""
+    lines = re.findall(r"^from \S+ import (.+)$", template_text(template), re.MULTILINE)
+    return frozenset(word for line in lines for word in re.findall(r"(?<!@)\b\w+\b(?!@)", line))
+
+
+def _word(path: Path) -> str:
+    """A path as the shell takes it."""
+    return shlex.quote(str(path))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flaot.hcd import load_hcd
-from flaot.scaffold.names import snake
+from flaot.scaffold.allowed import snake
 from tests.cli.conftest import ROOT
 
 COPIED = ("flaot", "tests", "hcd", "CMakeLists.txt", "pyproject.toml")
