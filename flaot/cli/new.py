@@ -34,7 +34,9 @@ def command() -> None:
 @into_option
 @json_option
 def op(name: str, into: str, as_json: bool) -> None:
-    """Start an op NAME in a checkout of flaot: attributes, inference, cost, ONNX reader, portable kernel, test with onnxruntime."""
+    """Start an op NAME in a checkout of flaot: attributes, inference, cost, ONNX reader, portable kernel, test with onnxruntime.
+
+    NAME is 2 to 40 letters and digits, a capital first."""
     from flaot import scaffold
 
     _make(scaffold.op, name, into, as_json)
@@ -45,7 +47,9 @@ def op(name: str, into: str, as_json: bool) -> None:
 @into_option
 @json_option
 def chip(name: str, into: str, as_json: bool) -> None:
-    """Start a chip NAME: a commented descriptor, and a test that compiles a small model for it and runs that in the simulator."""
+    """Start a chip NAME: a commented descriptor, and a test that compiles a small model for it and runs that in the simulator.
+
+    NAME is 2 to 40 letters, digits, - and _, a letter first; in lower case, with _ for -, it is the device type."""
     from flaot import scaffold
 
     _make(scaffold.chip, name, into, as_json)
@@ -57,7 +61,9 @@ def chip(name: str, into: str, as_json: bool) -> None:
 @json_option
 def adapter(name: str, into: str, as_json: bool) -> None:
     """Start an adapter for a chip NAME, in a folder of its own: C against flaot/adapter.h with one kernel bound to a stand-in for the
-    vendor's SDK, a Makefile, a descriptor, and a test that builds it and runs a small plan on it."""
+    vendor's SDK, a Makefile, a descriptor, and a test that builds it and runs a small plan on it.
+
+    NAME is as for 'new chip', or that of a chip that comes with flaot, such as npu_v3, whose device type the adapter then serves."""
     from flaot import scaffold
 
     _make(scaffold.adapter, name, into, as_json)

@@ -104,5 +104,5 @@ def _colour(text: str) -> str:
 def _note() -> str:
     return (
         "A case is one operator compiled for the chip, run on the device and compared with onnxruntime under the operator's tolerance. "
-        "Worst error / bound is that of the cases that passed. Cases that a condition of the descriptor rules out are not counted."
+        "Worst error / bound is that of the cases that passed. Cases that the descriptor rules out are not counted."
     )

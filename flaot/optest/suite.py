@@ -77,11 +77,12 @@ def run_suite(hcd: Hcd, adapter: str | None, cases: Sequence[Case], unexamined: 
 
 
 def table(outcome: Outcome) -> list[dict[str, Any]]:
-    """A row per operator: cases within the claim, passed, worst error over bound, and the first failure."""
+    """A row per operator: cases within the claim, passed, worst error over bound, and the first failure, or the first case where none is
+    within the claim."""
     rows = []
     for name, found in outcome.operators.items():
         within = [v for v in found if v.verdict != OUTSIDE]
-        first = next((v for v in within if v.failed), None)
+        first = next((v for v in within if v.failed), None if within else found[0])
         passed = sum(v.verdict == PASS for v in within)
         rows.append({
             "operator": name, "cases": len(within), "passed": passed, "outside": len(found) - len(within),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from pathlib import Path
 
 import yaml
 
 from flaot.errors import UsageError, printable
+from flaot.files import read_file
 from flaot.hcd import Hcd, bundled, load_hcd
 
 OP_NAME, CHIP_NAME = r"[A-Z][A-Za-z0-9]{1,39}", r"[A-Za-z][A-Za-z0-9_-]{1,39}"
@@ -25,7 +27,7 @@ OTHER = "choose another name"
 def op_name(name: str, checkout: Path, used: frozenset[str]) -> str:
     """The op's name as modules have it, ``hard_swish`` for ``HardSwish``. ``used`` are names that its files need for something else.
 
-    Raises UsageError when it is no name of an op, or is taken in the checkout.
+    Raises UsageError when it is no name of an op, is taken in the checkout, or that is no checkout, FileSystemError when it cannot be read.
     """
     if not re.fullmatch(OP_NAME, name):
         raise UsageError(f"'{printable(name)}' is no name of an op; {OP_RULE}")
@@ -35,10 +37,15 @@ def op_name(name: str, checkout: Path, used: frozenset[str]) -> str:
             raise UsageError(f"'{name}' cannot be an op, as Python has the word '{word}'", hint=OTHER)
     if name in used:
         raise UsageError(f"'{name}' cannot be an op, as the files of an op need the name for something else", hint=OTHER)
+    if not all(os.path.isdir(checkout / inside) for inside in ("flaot/ir/ops", "flaot/kernels", "tests/kernels")):
+        raise UsageError(f"'{printable(checkout, 200)}' is no checkout of flaot; an op is part of flaot", hint="say where it is by --into")
     if _mentions(checkout / "flaot" / "ir" / "ops", rf'^class {name}\b|"{name}"'):
         raise UsageError(f"there is an op '{name}' already", hint=OTHER)
     if _mentions(checkout / "flaot" / "kernels", rf'Kernel\(\s*"{low}_f32"'):
         raise UsageError(f"there is a kernel '{low}_f32' already", hint=OTHER)
+    for path in (f"flaot/kernels/{low}", f"flaot/kernels/{low}.py"):
+        if os.path.lexists(checkout / path):
+            raise UsageError(f"'{path}' exists already; nothing was written", hint=OTHER)
     return low
 
 
@@ -94,4 +101,4 @@ def _known() -> dict[str, Hcd]:
 def _mentions(folder: Path, pattern: str) -> bool:
     """Whether a Python file in the folder or below says this."""
     said = re.compile(pattern, re.MULTILINE)
-    return any(said.search(path.read_text(errors="replace")) for path in folder.rglob("*.py"))
+    return any(said.search(read_file(str(path), "a Python file").decode(errors="replace")) for path in folder.rglob("*.py"))

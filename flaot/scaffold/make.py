@@ -1,4 +1,4 @@
-"""Templates -> files. A template is plain text in which ``@Name@``, ``@name@`` and ``@NAME@`` stand for the name."""
+"""Templates -> files. A template is plain text in which ``@Name@`` and ``@name@`` stand for the name, ``@type@`` for the device type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flaot.errors import FileSystemError, UsageError, printable
-from flaot.files import write_file
+from flaot.files import check_output, write_file
 
 TEMPLATES = Path(__file__).parent
 
@@ -41,11 +41,13 @@ def make(folder: Path, texts: Mapping[str, str], next: Sequence[str]) -> Made:
     taken = [path for path in texts if os.path.lexists(folder / path)]
     if taken:
         raise UsageError(f"'{printable(folder / taken[0], 200)}' exists already; nothing was written", hint="choose another name")
-    for path, text in texts.items():
+    for path in texts:
         target = folder / path
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as e:
             raise FileSystemError((e.strerror or str(e)).lower(), where=printable(target.parent, 200)) from None
-        write_file(str(target), text.encode())
+        check_output(str(target))
+    for path, text in texts.items():
+        write_file(str(folder / path), text.encode())
     return Made(folder, tuple(texts), tuple(next))

@@ -6,7 +6,6 @@ import re
 import shlex
 from pathlib import Path
 
-from flaot.errors import UsageError, printable
 from flaot.hcd.template import TEMPLATE
 from flaot.scaffold.allowed import new_adapter, new_chip, op_name
 from flaot.scaffold.make import Made, filled, make, template_text
@@ -14,21 +13,16 @@ from flaot.scaffold.make import Made, filled, make, template_text
 OP_FILES = {"flaot/ir/ops/@name@.py": "op/ir.py.in", "flaot/kernels/@name@/__init__.py": "op/kernel.py.in"}
 OP_FILES |= {"flaot/kernels/@name@/generic.c": "op/generic.c.in", "tests/kernels/test_@name@.py": "op/test.py.in"}
 ADAPTER_FILES = {"adapter.c": "adapter.c", "sdk.h": "sdk.h", "sdk.c": "sdk.c", "Makefile": "Makefile"}
-ADAPTER_FILES |= {"@name@.hcd": "chip.hcd", "test_@name@.py": "test.py"}
+ADAPTER_FILES |= {"@name@.hcd": "chip.hcd", "test_@name@_adapter.py": "test.py"}
 
 
 def op(name: str, into: Path) -> Made:
     """An op with its reader, kernel and test, in the checkout ``into``. Raises UsageError for a bad or taken name and another folder."""
-    low = op_name(name, into, _imported("op/ir.py.in") | _imported("op/kernel.py.in"))
-    if not (into / "flaot" / "ir" / "ops").is_dir() or not (into / "tests" / "kernels").is_dir():
-        raise UsageError(f"'{printable(into, 200)}' is no checkout of flaot; an op is part of flaot", hint="say where it is by --into")
+    low = op_name(name, into, _needed("op/ir.py.in") | _needed("op/kernel.py.in"))
     kernel = f"flaot/kernels/{low}"
-    for path in (kernel, f"{kernel}.py"):
-        if (into / path).exists():
-            raise UsageError(f"'{path}' exists already; nothing was written", hint="choose another name")
-    names = {"Name": name, "name": low, "NAME": low.upper()}
+    names = {"Name": name, "name": low}
     return make(into, _texts(OP_FILES, "", names), (
-        *([f"cd {_word(into)}"] if into.resolve() != Path.cwd() else []),
+        *([f"cd {_word(into)}"] if into != Path() else []),
         "make generate native                      # the tables that C and Python share, and the library",
         f"python -m pytest tests/kernels/test_{low}.py",
         f"then put in place of y = x / (1 + alpha |x|) what {name} is: attributes, infer and cost in flaot/ir/ops/{low}.py,",
@@ -80,10 +74,10 @@ def _descriptor(name: str, low: str) -> str:
     return text
 
 
-def _imported(template: str) -> frozenset[str]:
-    """Names a template imports, which an op cannot have."""
-    lines = re.findall(r"^from \S+ import (.+)$", template_text(template), re.MULTILINE)
-    return frozenset(word for line in lines for word in re.findall(r"(?<!@)\b\w+\b(?!@)", line))
+def _needed(template: str) -> frozenset[str]:
+    """Names a template imports or assigns, which an op cannot have."""
+    lines = re.findall(r"^from \S+ import (.+)$|^(\w+) = ", template_text(template), re.MULTILINE)
+    return frozenset(word for line in lines for said in line for word in re.findall(r"(?<!@)\b\w+\b(?!@)", said))
 
 
 def _word(path: Path) -> str:

@@ -9,11 +9,14 @@ import pytest
 
 from flaot.errors import UsageError
 from flaot.hcd import load_hcd
+from flaot.mapping.names import READ_AS, onnx_name
 from flaot.optest.case import Tensor
 from flaot.optest.limits import claims, limits_of
+from flaot.optest.model import model_of
 from flaot.optest.recipes import RECIPES, cases_of, load_all
 from flaot.optest.suite import plan_cases
-from tests.mapping.models import chip
+from flaot.pipeline import Options, read_model
+from tests.mapping.models import chip, small
 
 
 def names(operator: str, hcd: str) -> set[str]:
@@ -48,6 +51,22 @@ def test_a_chip_that_flushes_or_sums_in_half_is_not_asked_for_more() -> None:
     assert "precision/denormal_values" in names("Relu", "npu_v3") and "precision/denormal_values" not in names("Relu", "edge_dsp")
     limits = limits_of(load_hcd("npu_v3"), "MatMul")
     assert "precision/long_sum" not in {c.name for c in cases_of("MatMul", replace(limits, half_sums=True))}
+
+
+def test_what_operators_are_read_as_is_what_reading_makes_of_their_cases() -> None:
+    load_all()
+    limits = limits_of(load_hcd("generic_cpu"), "Relu")
+    made: dict[str, set[str]] = {}
+    for name in sorted(set(READ_AS) - {"BatchNormalization"}):  # BatchNormalization is expanded later, where no convolution takes it in
+        graphs = [read_model(model_of(c, c.arrays())[0].SerializeToString(), Options()) for c in cases_of(name, limits) if not c.slow]
+        made[name] = {onnx_name(n.op) for g in graphs for n in g.nodes()}
+    assert len(made) == 20 and made == {name: set(READ_AS[name]) for name in made}
+    assert made["AffineGrid"] == {"MatMul", "Reshape", "Transpose"} and made["ReverseSequence"] == {"GatherElements"}
+
+
+def test_a_chip_claims_what_all_parts_of_a_reading_are_claimed_for() -> None:
+    assert claims(small("One", "MatMul")) == ["MatMul"]
+    assert {"AffineGrid", "DepthToSpace", "Flatten", "MatMul", "Reshape"} <= set(claims(small("Three", "MatMul", "Reshape", "Transpose")))
 
 
 def test_inputs_are_the_same_every_time() -> None:

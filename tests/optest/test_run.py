@@ -22,6 +22,7 @@ from flaot.optest.suite import Outcome, plan_cases, run_suite, table
 from flaot.optest.verdict import ELSEWHERE, OUTSIDE, PASS, TRAPPED, WRONG, Verdict
 from flaot.runtime.session import Session
 from flaot.verify.server import ReferenceServer
+from tests.mapping.models import chip
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +43,35 @@ def test_a_kept_claim(reference: ReferenceServer, tmp_path: Path) -> None:
     assert exact.verdict == PASS and exact.exact and exact.ratio == 0
 
 
+CLAIMS_LITTLE = """
+operators:
+  MatMul: {units: [fp16]}
+  Relu: {units: [fp16], dtypes: [{inputs: [int8], outputs: [int8]}]}
+"""
+
+
 def test_a_claim_that_the_host_keeps(reference: ReferenceServer, tmp_path: Path) -> None:
-    v = verdict(reference, tmp_path, load_hcd("npu_v3"), "Pad", "boundary/reflected")
+    hcd = load((bundled()["npu_v3"].read_text() + CLAIMS_LITTLE).encode(), "npu_v3.hcd")
+    v = verdict(reference, tmp_path, hcd, "Relu", "typical/rows")
     assert v.verdict == ELSEWHERE and v.failed
-    assert v.text == "Gather is run by the host: no unit of NPU-V3 runs Gather" and v.origin == "npu_v3.hcd:2"
+    assert v.text == "Relu is run by the host: no unit of NPU-V3 runs Relu in these element types" and v.origin == "npu_v3.hcd:3"
+
+
+def test_what_takes_an_operator_that_is_not_claimed_is_outside_the_claim(reference: ReferenceServer, tmp_path: Path) -> None:
+    v = verdict(reference, tmp_path, load_hcd("npu_v3"), "Pad", "boundary/reflected")
+    assert v.verdict == OUTSIDE and not v.failed
+    assert v.text == "it takes Gather as well, which is not claimed: no unit of NPU-V3 runs Gather" and v.origin == "npu_v3.hcd:2"
+    hcd = load((bundled()["npu_v3"].read_text() + CLAIMS_LITTLE).encode(), "npu_v3.hcd")
+    v = verdict(reference, tmp_path, hcd, "MatMul", "boundary/row")
+    assert v.verdict == OUTSIDE and v.text.startswith("it takes Reshape as well, which is not claimed: NPU-V3 does not list Reshape")
+
+
+def test_sums_longer_than_the_memory_on_chip_are_outside_the_claim(reference: ReferenceServer, tmp_path: Path) -> None:
+    """64 KB of float16: 32768 numbers fill it, and their sum, never taken in parts, wants room beside them."""
+    hcd = chip("npu_v3", ("size_kb: 8192", "size_kb: 64"))
+    v = verdict(reference, tmp_path, hcd, "ReduceSum", "boundary/sum_fills_memory")
+    assert v.verdict == OUTSIDE and "bytes on chip at once, however it is cut; NPU-V3 has 65536" in v.text and v.origin == "npu_v3.hcd:7"
+    assert verdict(reference, tmp_path, hcd, "ReduceSum", "boundary/fills_memory").verdict == PASS
 
 
 def test_what_a_condition_rules_out_is_no_claim(reference: ReferenceServer, tmp_path: Path) -> None:
