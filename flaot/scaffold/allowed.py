@@ -7,8 +7,6 @@ import os
 import re
 from pathlib import Path
 
-import yaml
-
 from flaot.errors import UsageError, printable
 from flaot.files import read_file
 from flaot.hcd import Hcd, bundled, load_hcd
@@ -21,6 +19,7 @@ RESERVED = {
     "host": "it means the CPU that runs the plan",
     "simulator": "--adapter simulator means the one that comes with flaot",
 }
+YAML_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off"})
 OTHER = "choose another name"
 
 
@@ -88,7 +87,7 @@ def _stem(name: str) -> str:
     low = name.lower().replace("-", "_")
     if low in RESERVED:
         raise UsageError(f"'{name}' cannot be a chip: {RESERVED[low]}", hint=OTHER)
-    if not isinstance(yaml.safe_load(name), str):
+    if low in YAML_WORDS:
         raise UsageError(f"'{name}' cannot be a chip: it is no text in YAML, which descriptors are written in", hint=OTHER)
     return low
 
