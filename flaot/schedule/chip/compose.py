@@ -136,7 +136,7 @@ def _compose(program: Program, options: ChipOptions, known: Sequence[Candidates]
     for share in LIMITS:
         program = _copy(original, halved)
         try:
-            made = _try(program, share, known, depth_first, options)
+            made = _try(program, share, known, depth_first, options, resorts=not halved)
         except DoesNotFitError as e:
             tight = e
             break
@@ -190,12 +190,14 @@ def _limit(program: Program, options: ChipOptions) -> None:
 
 
 def _try(
-    program: Program, share: float, known: Sequence[Candidates], depth_first: bool, options: ChipOptions,
+    program: Program, share: float, known: Sequence[Candidates], depth_first: bool, options: ChipOptions, resorts: bool,
 ) -> tuple[Composed, Tape, list[int]] | None:
     composed = Composed()
     for device, chip in enumerate(program.chips, 1):
         limit = int(chip.machine.on_chip * share) // chip.alignment * chip.alignment
-        settler = Settler(program, device, chip.machine, chip.alignment, limit, options.few, options.limiting(chip), known[device - 1])
+        settler = Settler(
+            program, device, chip.machine, chip.alignment, limit, options.few, options.limiting(chip), known[device - 1], resorts,
+        )
         composed.residencies[device] = settler.settle(depth_first)
     tape = Sequencer(program, composed.residencies).run()
     slots = [load.before for load in tape.loads]

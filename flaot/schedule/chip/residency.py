@@ -42,14 +42,15 @@ class Residency:
 
 class Settler:
     """Settles residency on one device, ``limit`` bytes of on-chip memory at a time; with ``few`` by the fewest steps. ``option`` is the one
-    that limits that memory, "" where the chip's size does; ``known`` keeps candidates for other settlers of the machine."""
+    that limits that memory, "" where the chip's size does; ``known`` keeps candidates for other settlers of the machine. Without
+    ``resorts`` a step that does not fit with two pieces of everything does not fit."""
 
     def __init__(
         self, program: Program, device: int, machine: Machine, alignment: int, limit: int, few: bool = False, option: str = "",
-        known: Candidates | None = None,
+        known: Candidates | None = None, resorts: bool = True,
     ) -> None:
         self.program, self.device, self.machine, self.alignment, self.limit = program, device, machine, alignment, limit
-        self.few, self.option, self.known = few, option, known or Candidates(machine)
+        self.few, self.option, self.known, self.resorts = few, option, known or Candidates(machine), resorts
         self.uses = uses_of(program, device)
         self.residents = {key: use for key, use in self.uses.items() if self._may_stay(use)}
         self.found: dict[tuple[int, frozenset[int]], list[Tiling]] = {}
@@ -202,7 +203,7 @@ class Settler:
         setting = self._setting(index)
         if (index, setting.outside) not in self.found:
             found = self.known.of(setting, self.limit // AHEAD)
-            if smallest(found).memory > self.limit:
+            if self.resorts and smallest(found).memory > self.limit:
                 found = found + self.known.last_resorts(setting, self.limit)
             least = smallest(found)
             self.found[index, setting.outside] = [least, *(t for t in found if t is not least)]
