@@ -168,6 +168,7 @@ def compile_graph(
     kernels.load_all()
     limits = PlanLimits(board)
     limits.check_pool(options.chips.pool)
+    limits.check_queues(options.chips.depth, options.chips.asynchronous)
     feed_as(graph, options.input_layouts, board)
     mapper = Mapper(board, options.precision, options.policy, options.fusion_level, too_large=too_large)
     for stage in STAGES[STAGES.index(after) + 1 :]:

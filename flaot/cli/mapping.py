@@ -45,11 +45,12 @@ _OPTIONS = (
 
 _CHIP_OPTIONS = (
     click.option(
-        "--memory-pool-size", type=click.IntRange(1), metavar="KB", help="On-chip memory to use, kB of 1024 bytes; all of it by default."
+        "--memory-pool-size", type=click.IntRange(1), metavar="KB",
+        help="On-chip memory of chips to use, kB of 1024 bytes; all of it by default."
     ),
     click.option(
         "--queue-depth", type=click.IntRange(1, MAX_DEPTH), metavar="N",
-        help="Most commands a queue holds; by default the descriptor's figure."
+        help="Most commands a queue of a chip holds; by default the descriptor's figure."
     ),
     click.option(
         "--async/--no-async", "asynchronous", default=True, show_default=True, help="Whether queues of a chip run at the same time."

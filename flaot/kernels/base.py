@@ -212,6 +212,10 @@ class Implementation:
         """Input slots whose buffer output 0 may reuse (same type and storage, element by element)."""
         return ()
 
+    def axes(self, node: Node) -> int:
+        """Most axes a tensor of the calls has, where that may be more than those of the node's own."""
+        return 0
+
     def lower(self, node: Node, b: Builder) -> None:
         """Emits the steps. Must write every output of the node."""
         raise NotImplementedError

@@ -68,7 +68,7 @@ class Capability:
     hcd: Hcd
     precision: str = "default"
     too_large: Mapping[str, Reason] = field(default_factory=dict)
-    _kernels: dict[tuple[object, ...], str | None] = field(default_factory=dict)
+    _kernels: dict[tuple[object, ...], Reason | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.units = active_units(self.hcd.full)
@@ -207,13 +207,20 @@ class Capability:
         key = (node.op, *node.input_types, *(v is not None and v.is_constant for v in node.inputs))
         if key not in self._kernels:
             try:
-                choose(node, self.cpu)
-                self._kernels[key] = None
+                self._kernels[key] = self._too_deep(node, choose(node, self.cpu).axes(node))
             except UnsupportedError as e:
-                self._kernels[key] = e.what
-        sentence = self._kernels[key]
-        if sentence is not None:
-            yield sentence, ""
+                self._kernels[key] = e.what, ""
+        problem = self._kernels[key]
+        if problem is not None:
+            yield problem
+
+    def _too_deep(self, node: Node, axes: int) -> Reason | None:
+        """Why the kernel of a node may not run, which sees tensors of so many axes where the node has fewer."""
+        allowed = self.tensor.max_rank
+        if self.alone or allowed is None or axes <= allowed:
+            return None
+        sentence = f"{onnx_name(node.op)} is computed on tensors of rank {axes}; {self.name} allows max_rank {allowed}"
+        return sentence, self.hcd.origin("tensor", "max_rank")
 
     # -- element types -------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NoReturn
 
 from flaot.errors import OffChipError, UnsupportedError, UsageError
 from flaot.hcd import Board, Hcd
@@ -25,8 +26,22 @@ class PlanLimits:
         held = self._strictest("max_steps")
         return held[0] if held is not None else None
 
+    def check_queues(self, depth: int | None, asynchronous: bool) -> None:
+        """Raises UsageError for a depth of queues, or for queues one after another, where there is no chip that has any."""
+        for option, given in ((f"--queue-depth {depth}", depth is not None), ("--no-async", not asynchronous)):
+            if given and not self.board.chips:
+                self._nowhere(option, "queues")
+
+    def _nowhere(self, option: str, what: str) -> NoReturn:
+        name = self.board.first.name
+        raise UsageError(
+            f"{option} is for {what} of chips; a plan for {name} runs on the CPU alone", hint="leave it out, or name a chip with --hcd"
+        )
+
     def check_pool(self, pool: int | None) -> None:
-        """Raises UsageError for a pool of on-chip memory (bytes) that is larger than that of every chip."""
+        """Raises UsageError for a pool of on-chip memory (bytes) that is larger than that of every chip, or where there is no chip."""
+        if pool is not None and not self.board.chips:
+            self._nowhere(f"--memory-pool-size {pool / 1024:g}", "on-chip memory")
         memories = [(h.full.memory, h) for h in self.board.chips]
         sizes = [(m.on_chip_cache.size_kb, h) for m, h in memories if m is not None and m.on_chip_cache is not None]
         size, hcd = max(sizes, key=lambda s: s[0], default=(0, self.board.first))

@@ -211,6 +211,22 @@ def test_signals_leave_nothing(tmp_path, number, code):
         assert set(os.listdir(tmp_path)) <= {"m.onnx", "m.flp"}
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--memory-pool-size", "64"), "--memory-pool-size 64 is for on-chip memory of chips"),
+        (("--queue-depth", "2"), "--queue-depth 2 is for queues of chips"),
+        (("--no-async",), "--no-async is for queues of chips"),
+    ],
+)
+def test_options_of_chips_are_refused_for_a_cpu_alone(run, tmp_path, options, told):
+    done = run("compile", "m.onnx", "--hcd", "generic_cpu", *options)
+    assert done.code == 2
+    assert done.err == f"flaot: error: {told}; a plan for generic_cpu runs on the CPU alone; leave it out, or name a chip with --hcd\n"
+    assert sorted(os.listdir(tmp_path)) == ["m.onnx"]
+    assert run("compile", "m.onnx", "--hcd", "npu_v3", *options).code == 0
+
+
 def test_python_interface(tmp_path, good):
     compiled = flaot.compile(str(good), "host")
     session = flaot.Session(compiled.plan)

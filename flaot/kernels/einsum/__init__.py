@@ -29,6 +29,10 @@ class EinsumWay(Implementation):
     def cost(self, node: Node, chip: CpuChip) -> float:
         return node.op.cost(node.input_types, node.output_types).flops / 2
 
+    def axes(self, node: Node) -> int:
+        assert isinstance(node.op, Einsum)
+        return len(node.op.output + node.op.summed)
+
     def lower(self, node: Node, b: Builder) -> None:
         op, y = node.op, b.view(node.outputs[0])
         assert isinstance(op, Einsum)

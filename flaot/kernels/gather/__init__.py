@@ -50,6 +50,9 @@ def dense_output(b: Builder, y: View) -> View:
 class GatherWay(Implementation):
     op = Gather
 
+    def axes(self, node: Node) -> int:
+        return 3
+
     def lower(self, node: Node, b: Builder) -> None:
         op = node.op
         assert isinstance(op, Gather)
@@ -79,6 +82,11 @@ class GatherNDWay(Implementation):
         indices = node.inputs[1]
         assert indices is not None
         return f"index tuples of {indices.type.shape[-1]}; the CPU kernel takes up to 6" if indices.type.shape[-1] > 6 else None
+
+    def axes(self, node: Node) -> int:
+        indices = node.inputs[1]
+        assert indices is not None
+        return max(3, indices.type.shape[-1] + 2)
 
     def lower(self, node: Node, b: Builder) -> None:
         op = node.op

@@ -73,6 +73,9 @@ class Normalise(Implementation):
     def in_place(self, node: Node) -> tuple[int, ...]:
         return (0,)
 
+    def axes(self, node: Node) -> int:
+        return node.outputs[0].type.rank + isinstance(node.op, GroupNormalization)
+
     def mode(self, op: _Norm) -> tuple[Mode, float]:
         """Mode and epsilon."""
         match op:

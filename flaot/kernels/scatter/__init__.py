@@ -57,6 +57,11 @@ class ScatterElementsWay(_Way):
 class ScatterNDWay(_Way):
     op = ScatterND
 
+    def axes(self, node: Node) -> int:
+        indices = node.inputs[1]
+        assert indices is not None
+        return max(2, indices.type.shape[-1] + 1)
+
     def lower(self, node: Node, b: Builder) -> None:
         op = node.op
         assert isinstance(op, ScatterND)
