@@ -23,8 +23,8 @@ def test_a_claim_that_does_not_and_its_ratchet(run, tmp_path):
     ratchet.write_text('{"format": 1, "chip": "NPU-V3", "pass": {"Pad": ["boundary/reflected"]}, "others": {}, "probes": {}}')
     done = run(*line, "--ratchet", ratchet, "--json")
     held = json.loads(done.out)
-    assert done.code == 1 and "1 got worse: Pad/boundary/reflected was pass, is not on the chip" in done.err
-    assert held["ratchet"]["worse"] == [{"name": "Pad/boundary/reflected", "was": "pass", "is": "not on the chip"}]
+    assert done.code == 1 and "1 got worse: Pad/boundary/reflected was pass, is outside the claim" in done.err
+    assert held["ratchet"]["worse"] == [{"name": "Pad/boundary/reflected", "was": "pass", "is": "outside the claim"}]
     assert run(*line[:2], "npu_v2", *line[3:], "--ratchet", ratchet).code == 2
 
 
