@@ -294,11 +294,11 @@ def main() -> int:
     parser.add_argument("--encoder", type=Path, help="an ONNX file in place of an encoder with 12 heads from PyTorch")
     parser.add_argument("--page", type=Path, metavar="FILE.md", help="write chapters between their marks, and pictures beside it")
     args = parser.parse_args()
+    if args.page:
+        check(args.page)
     drawing = importlib.util.find_spec("matplotlib") is not None
     if args.page and not drawing:
         sys.exit("two_chips: matplotlib is needed for the pictures of the page: pip install '.[picture]'")
-    if args.page:
-        check(args.page)
     OUT.mkdir(exist_ok=True)
     story = Story(args.model or exported("resnet50", OUT), args.encoder or exported("encoder_6x384", OUT), adapter(OUT), OUT)
     for name, chapter in CHAPTERS.items():
