@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
+import onnx.helper as oh
 import pytest
 
 from flaot.errors import FileSystemError, UsageError
@@ -24,7 +26,6 @@ UNHOOKED = ROOT / "tests" / "cli" / "unhooked"
 """Holds a sitecustomize module that lets PYTHONPATH decide where flaot is, also where it is installed in place."""
 
 LONGEST = "abcdefghij" * 4
-MODEL = ROOT / "samples" / "mnist" / "digits.onnx"
 needs_compiler = pytest.mark.skipif(shutil.which("make") is None or shutil.which("cc") is None, reason="needs make and a C compiler")
 
 STRICT = {"CFLAGS": "-O1 -Wall -Wextra -Wconversion -Wshadow -Werror"}
@@ -105,9 +106,11 @@ def test_what_comes_next_for_an_adapter(run, tmp_path):
     assert built.returncode == 0, built.stderr
     measured = run("optest", "--hcd", hcd, "--adapter", library)
     assert measured.code == 0 and "16 cases of 1 operator: 10 pass, 6 outside the claim" in measured.out, measured
-    shutil.copy(MODEL, tmp_path / "model.onnx")
-    assert run("compile", "model.onnx", "--hcd", hcd, "-o", "model.flp").code == 0
-    assert "was run by My-NPU 0.1.0" in run("run", "model.flp", "--adapter", library).err
+    ports = [oh.make_tensor_value_info(n, onnx.TensorProto.FLOAT, (4, 4)) for n in "xwy"]
+    graph = oh.make_graph([oh.make_node("MatMul", ["x", "w"], ["y"])], "product", ports[:2], ports[2:])
+    onnx.save(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 18)], ir_version=9), tmp_path / "model.onnx")
+    assert run("compile", "model.onnx", "--hcd", hcd, "--prefer", "My-NPU", "-o", "model.flp").code == 0
+    assert "was run by My-NPU 0.1.0" in run("run", "model.flp", "--adapter", library).out
 
 
 @needs_compiler

@@ -150,8 +150,11 @@ MODELS = os.environ.get("FLAOT_MODELS")
 @pytest.mark.skipif(not MODELS, reason="FLAOT_MODELS names the folder of models")
 @pytest.mark.parametrize("model", ["mlperf_resnet8_fp16", "squeezenet_fp16"])
 def test_real_models_keep_to_caps(model: str) -> None:
-    """Never more than a third longer than without a cap, or than the energy takes at what the cap leaves."""
-    hcd = load((HCDS / "edge_dsp.hcd").read_bytes(), "edge_dsp.hcd")
+    """Never more than a third longer than without a cap, or than the energy takes at what the cap leaves. With twice the on-chip memory of
+    edge_dsp: what only just fits there hardly moves while it computes, and what a cap leaves meanwhile is lost."""
+    text = (HCDS / "edge_dsp.hcd").read_text()
+    assert text.count("size_kb: 64,") == 1
+    hcd = load(text.replace("size_kb: 64,", "size_kb: 128,").encode(), "edge_dsp.hcd")
     done = compile_model(Path(MODELS or "") / f"{model}.onnx", hcd, Options(policy=policy_of(hcd, fallback="allow")))
     free, program, last = done.report["estimate"], done.program, 0
     assert free["uncapped_us"] == free["time_us"]
