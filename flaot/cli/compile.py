@@ -72,11 +72,7 @@ def command(
     if output is None and target == Path(model).name:
         raise UsageError(f"{printable(model, 200)} is a plan by its name; compile takes an ONNX model (or name the plan to write with -o)")
     read = [model, *hcd, *([mapping["routes"]] if mapping["routes"] is not None else [])]
-    taken = {check_output(target, read)}
-    if explain is not None:
-        if check_output(explain, read) in taken:
-            raise UsageError(f"--explain {printable(explain)}: the plan goes to that file")
-        taken.add(check_output(explain, read))
+    taken = _outputs(target, explain, read)
     bindings = shapes(shape)
     dumps = _dumps(dump, read, taken, as_json)
 
@@ -113,6 +109,17 @@ def command(
         console.out(f"  {line}")
     for decision in compiled.record.decisions if verbose else ():
         console.out(f"  {mapped_line(decision)}")
+
+
+def _outputs(plan: str, explain: str | None, read: Sequence[str]) -> set[str]:
+    """The files that plan and record are written to. Raises UsageError for one that is read, or both."""
+    taken = {check_output(plan, read)}
+    if explain is not None:
+        real = check_output(explain, read)
+        if real in taken:
+            raise UsageError(f"--explain {printable(explain)}: the plan goes to that file")
+        taken.add(real)
+    return taken
 
 
 def mapped_line(d: Any) -> str:

@@ -52,7 +52,6 @@ class ChipOptions:
         if self.depth is not None and self.depth not in range(1, MAX_DEPTH + 1):
             raise UsageError(f"queue depth {self.depth}; allowed are 1 to {MAX_DEPTH}")
 
-
     def limiting(self, chip: Chip) -> str:
         """The option that limits the on-chip memory of a chip, "" where its size does."""
         return f"--memory-pool-size {self.pool / 1024:g}" if self.pool is not None and chip.machine.on_chip == self.pool else ""
