@@ -71,14 +71,14 @@ def command(
     target = output if output is not None else Path(model).stem + ".flp"
     if output is None and target == Path(model).name:
         raise UsageError(f"{printable(model, 200)} is a plan by its name; compile takes an ONNX model (or name the plan to write with -o)")
-    read = [model, *hcd, *([mapping["routes"]] if mapping["routes"] is not None else [])]
+    chip = board(hcd, "host")
+    read = [model, *chip.files, *([mapping["routes"]] if mapping["routes"] is not None else [])]
     taken = _outputs(target, explain, read)
     bindings = shapes(shape)
     dumps = _dumps(dump, read, taken, as_json)
 
     from flaot.pipeline import STAGES, Options, compile_model
 
-    chip = board(hcd, "host")
     names = (*STAGES, "schedule and write")
     with progress.bar(len(names), as_json) as begin_part:
 

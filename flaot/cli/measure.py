@@ -45,7 +45,7 @@ def measure(device: str, chip: str, seconds: float, factor: float, write: str | 
     if hcd.full.chip.device_type != "cpu":
         found = f"describes a chip of device type {hcd.full.chip.device_type}; --device {device} is a cpu"
         raise UsageError(found, where=hcd.source, hint="give a descriptor of device type cpu")
-    base = _base(hcd, check_output(write, [hcd.source])) if write is not None else ""
+    base = _base(hcd, check_output(write, [str(path) for path in hcd.files])) if write is not None else ""
     cores = next(u.count or 1 for u in hcd.full.compute_units.values() if u.kind == "cpu")
     figures = _measured(lambda begin: measure_host(seconds, cores, cpu_of(hcd).variants, begin), as_json)
     rows = compare(hcd, figures, factor)

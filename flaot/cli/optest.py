@@ -53,13 +53,14 @@ def command(
         raise UsageError("--update-ratchet without --ratchet FILE")
     if report is not None and Path(report).suffix not in (".md", ".html"):
         raise UsageError(f"--report {printable(report)}: a name that ends in .md or .html is expected")
-    _check_outputs([hcd, *([adapter] if adapter is not None else [])], report, ratchet, update_ratchet, keep)
 
     from flaot.hcd import load_hcd
     from flaot.optest.ratchet import Ratchet, gone
     from flaot.optest.report import document
 
     chip = load_hcd(hcd)
+    read = [*map(str, chip.files), *([adapter] if adapter is not None else [])]
+    _check_outputs(read, report, ratchet, update_ratchet, keep)
     console.warn(chip.warnings)
     device = _device(chip, adapter)
     held = _held(ratchet, update_ratchet, chip)

@@ -54,6 +54,11 @@ class Board:
         return (self.cpu, *self.chips) if self.cpu is not None else self.chips
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of all descriptors and of what they extend."""
+        return tuple(str(path) for hcd in self.all for path in hcd.files)
+
+    @property
     def first(self) -> Hcd:
         """The first chip, or the CPU where there is none."""
         return (*self.chips, *self.all)[0]

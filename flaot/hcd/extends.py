@@ -12,8 +12,9 @@ from flaot.hcd.text import MAX_BYTES, Tree, describe, nearest, parse
 MAX_BASES = 8
 
 
-def with_bases(tree: Tree, path: Path | None) -> tuple[Tree, tuple[str, ...]]:
-    """The tree with all its bases beneath it and without 'extends', and the bases' names from the nearest on.
+def with_bases(tree: Tree, path: Path | None) -> tuple[Tree, list[tuple[str, Path]]]:
+    """The tree with all its bases beneath it and without 'extends', and name and path of its bases, from the
+    nearest on.
 
     ``path`` is the file the tree was read from; without one only bundled bases are found. A base is a bundled name, or a file in the
     folder of the first descriptor or below it. Mappings merge key by key, all other values replace the base's.
@@ -21,7 +22,7 @@ def with_bases(tree: Tree, path: Path | None) -> tuple[Tree, tuple[str, ...]]:
     Raises HcdError at the 'extends' that names a missing, repeated or escaping base, and whatever is wrong with a base's text.
     """
     chain: list[Tree] = [tree]
-    names: list[str] = []
+    bases: list[tuple[str, Path]] = []
     root = path.resolve().parent if path is not None else None
     seen = {path.resolve()} if path is not None else set()
     while "extends" in chain[-1].value:
@@ -29,16 +30,17 @@ def with_bases(tree: Tree, path: Path | None) -> tuple[Tree, tuple[str, ...]]:
         base = _base(stated, path, root)
         if base.resolve() in seen:
             raise HcdError(f"extends: {printable(stated.value)} extends itself, by way of its bases", where=str(stated.place))
-        if len(names) == MAX_BASES:
+        if len(bases) == MAX_BASES:
             raise HcdError(f"extends: more than {MAX_BASES} bases", where=str(stated.place))
         seen.add(base.resolve())
         path, root = base, base.resolve().parent if base in bundled().values() else root
-        names.append(base.name if base in bundled().values() else printable(base, 200))
-        chain.append(_read(base, names[-1], stated))
+        name = base.name if base in bundled().values() else printable(base, 200)
+        bases.append((name, base))
+        chain.append(_read(base, name, stated))
     whole = chain.pop()
     while chain:
         whole = _over(chain.pop(), whole)
-    return Tree({k: t for k, t in whole.value.items() if k != "extends"}, tree.place, tree.key_place), tuple(names)
+    return Tree({k: t for k, t in whole.value.items() if k != "extends"}, tree.place, tree.key_place), bases
 
 
 def _base(stated: Tree, path: Path | None, root: Path | None) -> Path:

@@ -27,7 +27,8 @@ class Hcd:
     """A validated descriptor.
 
     ``stated`` is what the file says, ``full`` the same with defaults filled in, ``derived`` the list of those defaults, ``warnings``
-    sentences that begin with file:line:column, ``source`` the file or bundled name, ``bases`` what it extends, the nearest first.
+    sentences that begin with file:line:column, ``source`` the file or bundled name, ``bases`` what it extends, the nearest first,
+    ``files`` the paths of all these.
     A descriptor is the same, digest included, whether it extends a base or states everything itself.
     """
 
@@ -38,6 +39,7 @@ class Hcd:
     source: str
     tree: Tree
     bases: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
     @property
     def name(self) -> str:
@@ -74,7 +76,8 @@ def load(data: bytes, source: str, path: Path | None = None) -> Hcd:
     if problems:
         raise together([_located(tree, f) for f in problems])
     full, derived = derive(stated)
-    return Hcd(stated, full, derived, tuple(str(_located(tree, f)) for f in found), source, tree, bases)
+    files = (*([path] if path is not None else []), *(base for _, base in bases))
+    return Hcd(stated, full, derived, tuple(str(_located(tree, f)) for f in found), source, tree, tuple(name for name, _ in bases), files)
 
 
 def load_file(path: Path) -> Hcd:

@@ -93,12 +93,13 @@ def test_dump(run, tmp_path):
 
 @pytest.mark.parametrize("flags", [["-o"], ["-o", "x.flp", "--explain"]])
 def test_descriptors_and_routes_are_inputs_too(run, tmp_path, flags):
-    (tmp_path / "mine.hcd").write_text("extends: npu_v3\n")
+    (tmp_path / "mine.hcd").write_text("extends: base.hcd\n")
+    (tmp_path / "base.hcd").write_text("extends: npu_v3\n")
     (tmp_path / "r.yaml").write_text("Relu: host\n")
-    for read in ("mine.hcd", "r.yaml"):
+    for read in ("mine.hcd", "base.hcd", "r.yaml"):
         run("compile", "m.onnx", "--hcd", "mine.hcd", "--routes", "r.yaml", *flags, read).failed(2, f"output '{read}' is also an input")
     run("compile", "m.onnx", "--explain", "e.json", "--dump", "after=read:e.json").failed(2, "another output goes to that file")
-    assert (tmp_path / "mine.hcd").read_text() == "extends: npu_v3\n"
+    assert (tmp_path / "base.hcd").read_text() == "extends: npu_v3\n"
 
 
 def bad_models():

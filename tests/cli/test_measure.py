@@ -29,7 +29,9 @@ def test_a_written_descriptor_holds_what_was_measured(run, tmp_path):
     done = run("hcd", "measure", "--hcd", "mine.hcd", "--seconds", "0.3", "--factor", "100")
     assert done.code == 0, done
     assert "memory.off_chip_memory.bandwidth_gb_per_s" in done.out and "mine.hcd:" in done.out
-    run("hcd", "measure", "--hcd", "mine.hcd", "--write", "mine.hcd").failed(2, "is also an input")
+    (tmp_path / "over.hcd").write_text("extends: mine.hcd\n")
+    for descriptor in ("mine.hcd", "over.hcd"):
+        run("hcd", "measure", "--hcd", descriptor, "--write", "mine.hcd").failed(2, "is also an input")
     run("hcd", "measure", "--hcd", "mine.hcd", "--write", "no/where.hcd").failed(8, "its folder does not exist")
 
 
