@@ -105,7 +105,7 @@ def compose(program: Program, options: ChipOptions) -> Composed:
 
 def _best(program: Program, options: ChipOptions, known: Sequence[Candidates], depth_first: bool) -> _Made:
     """A plan for half the on-chip memory, or a quarter, holds for all of it too: of them all the one that moves the fewest bytes in about
-    the least time, so that more memory is no reason to be slower."""
+    the least time, so that twice the memory is no reason to be slower."""
     found = [_compose(program, options, known, depth_first, 0)]
     while not options.few and _may_pay(found) and all(c.machine.on_chip >> len(found) for c in program.chips):
         try:

@@ -21,7 +21,7 @@ class Estimate:
     """One chip: cycles and microseconds it works, the bound by its peak rates, bytes over off-chip memory, on-chip bytes used and least
     possible, ``units`` the use of every queue. ``total_us`` is the whole plan, host and transfers included, ``transfer`` how the chip's
     pass and ``link_wait_us`` how long they wait for a bus that chips share. ``power`` is there when the descriptor states it, and with a
-    cap ``uncapped_us``, what ``time_us`` would be without."""
+    cap ``uncapped_us``, what ``time_us`` of the same steps would be without."""
 
     chip: str
     cycles: int
@@ -65,7 +65,7 @@ class Estimate:
         capped = f" of {figure(p.cap_mw)}" if p.cap_mw is not None else ""
         lines = [f"  {p.energy_uj:.3g} uJ ({shares}); {figure(p.average_mw)} mW on average, {figure(p.peak_mw)}{capped} mW at most"]
         if self.uncapped_us is not None and self.uncapped_us < self.time_us:
-            lines.append(f"  {figure(self.uncapped_us)} us without the cap on power")
+            lines.append(f"  {figure(self.uncapped_us)} us for the same steps without the cap on power")
         return lines
 
 
