@@ -144,8 +144,8 @@ def test_lower_caps_are_kept_and_cost_time() -> None:
 
 
 def test_a_low_cap_may_choose_a_plan_that_moves_less() -> None:
-    """Weights, input and output once are what has to move. Without a cap it is faster to bring the weights in twice; under 15 mW it is not, and
-    the time without the cap that is told is that of the steps there are."""
+    """Weights, input and output once are what has to move. Without a cap it is faster to bring the weights in twice; under 15 mW it is
+    not, and the time without the cap that is told is that of the steps there are."""
     weights, ends = 4 * 96 * 96 * 2, 2 * 32 * 96 * 2
     free, capped = (compile_model(layers(), hcd).report["estimate"] for hcd in (chip(FREE, 32), under(15, 32)))
     assert (free["traffic_bytes"], capped["traffic_bytes"]) == (2 * weights + ends, weights + ends)
