@@ -13,8 +13,7 @@ MAX_BASES = 8
 
 
 def with_bases(tree: Tree, path: Path | None) -> tuple[Tree, list[tuple[str, Path]]]:
-    """The tree with all its bases beneath it and without 'extends', and name and path of its bases, from the
-    nearest on.
+    """The tree with all its bases beneath it and without 'extends', and the bases' names and paths from the nearest on.
 
     ``path`` is the file the tree was read from; without one only bundled bases are found. A base is a bundled name, or a file in the
     folder of the first descriptor or below it. Mappings merge key by key, all other values replace the base's.

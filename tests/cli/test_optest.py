@@ -53,10 +53,14 @@ def test_outputs_are_refused_before_any_work(run, tmp_path):
     line = ("optest", "--hcd", "npu_v3", "--op", "Relu", "--ratchet", "r.md")
     (tmp_path / "r.md").write_text("mine")
     run(*line, "--report", "./r.md", "--update-ratchet").failed(2, "'./r.md' is also an input")
+    (tmp_path / "base.hcd").write_text("extends: npu_v3\n")
+    (tmp_path / "mine.hcd").write_text("extends: base.hcd\n")
+    run("optest", "--hcd", "mine.hcd", "--ratchet", "base.hcd", "--update-ratchet").failed(2, "'base.hcd' is also an input")
     run(*line[:-2], "--keep", "r.md").failed(8, "r.md: is not a folder")
     run(*line[:-2], "--keep", "/proc/nothing").failed(8, "/proc/nothing: no such file or directory")
     run(*line[:-1], "new.md", "--update-ratchet", "--report", "new.md").failed(2, "--report and --ratchet are one file, 'new.md'")
-    assert (tmp_path / "r.md").read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["r.md"]
+    assert (tmp_path / "r.md").read_text() == "mine" and (tmp_path / "base.hcd").read_text() == "extends: npu_v3\n"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["base.hcd", "mine.hcd", "r.md"]
 
 
 SMALL = """chip: {name: ONE, vendor: v, device_type: one}

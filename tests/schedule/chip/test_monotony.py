@@ -1,4 +1,4 @@
-"""A chip with less memory or less bandwidth takes no less time and moves no fewer bytes; one with faster units takes no more.
+"""A chip with less memory takes no less time and moves no fewer bytes; less bandwidth takes no less time, faster units take no more.
 
 A plan for half the memory is a candidate for all of it, so that holds but for plans that move more bytes in up to 2 % less time.
 """
