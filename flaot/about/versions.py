@@ -13,7 +13,7 @@ from flaot.about.table import BAD, MISSING, OK, OUTSIDE, Component, table
 from flaot.errors import DependencyError
 from flaot.plan import fields
 from flaot.runtime.adapter import ABI
-from flaot.runtime.library import library, library_path
+from flaot.runtime.library import functions, library, library_path
 from flaot.version import VERSION
 
 
@@ -45,14 +45,16 @@ def _native() -> tuple[list[Found], str | None]:
     """The library's numbers beside those of the Python part, and the compiler that built it."""
     wanted = {"plan format": fields.FORMAT, "kernel ABI": fields.ABI, "adapter ABI": ABI}
     try:
-        lib, numbers = library(), (ctypes.c_uint32 * 3)()
+        library()
+    except DependencyError:
+        rows = [Found(name, "", str(want), MISSING) for name, want in wanted.items()]
+        return [Found("native library", "", "as built with this flaot", MISSING), *rows], None
+    try:
+        lib, numbers = functions(), (ctypes.c_uint32 * 3)()
         lib.fl_host_numbers(numbers)
         lib.fl_host_compiler.restype = ctypes.c_char_p
         compiler: bytes = lib.fl_host_compiler()
     except DependencyError:
-        rows = [Found(name, "", str(want), MISSING) for name, want in wanted.items()]
-        return [Found("native library", "", "as built with this flaot", MISSING), *rows], None
-    except AttributeError:
         return [Found("native library", "older than this flaot", "as built with this flaot", OUTSIDE)], None
     held = zip(wanted.items(), (int(n) for n in numbers), strict=True)
     rows = [Found(name, str(found), str(want), OK if found == want else OUTSIDE) for (name, want), found in held]

@@ -9,6 +9,10 @@ from functools import cache
 from flaot.errors import DependencyError, DeviceError, FlaotError, InternalError, LimitError, PlanError, RunInputError, printable
 from flaot.runtime.loading import located
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 OK = 0
 DATA_STATUS = 0x400
 """Statuses from here on are the fault of the input data."""
@@ -19,6 +23,7 @@ DEVICE_MEMORY, DEVICE_FAILED = 0x204, 0x205
 
 CHIP_HINT = "compile the model again for this chip"
 FAILED_HINT = "--adapter simulator runs the plan without the chip"
+BUILD_HINT = "reinstall flaot, or run 'make native' in a checkout"
 
 
 def library_path() -> str:
@@ -26,13 +31,25 @@ def library_path() -> str:
     return os.environ.get("FLAOT_LIBRARY") or os.path.join(os.path.dirname(__file__), "lib", "libflaot.so")
 
 
+class _Library(ctypes.CDLL):
+    """The library; asking for a function it does not have raises DependencyError, as it was built from an older flaot."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if not name.startswith("fl_"):
+                raise
+            raise DependencyError(f"the native library is older than this flaot: it has no {name}", hint=BUILD_HINT) from None
+
+
 @cache
 def library() -> ctypes.CDLL:
-    """The loaded library. Raises DependencyError when it is missing or does not load."""
+    """The loaded library. Raises DependencyError when it is missing, does not load or is older than this flaot."""
     try:
-        lib = ctypes.CDLL(located(library_path()))
+        lib = _Library(located(library_path()))
     except OSError as e:
-        raise DependencyError(f"the native library does not load: {e}", hint="reinstall flaot, or run 'make native' in a checkout") from e
+        raise DependencyError(f"the native library does not load: {e}", hint=BUILD_HINT) from e
     lib.fl_status_text.restype = ctypes.c_char_p
     lib.fl_status_text.argtypes = [ctypes.c_int]
     return lib

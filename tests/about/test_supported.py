@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -87,6 +88,18 @@ def test_doctor_works_without_a_native_library(tmp_path: Path, library: str) -> 
     (tmp_path / "empty.so").write_bytes(b"")
     done = flaot("doctor", env={"FLAOT_LIBRARY": str(tmp_path / library)})
     done.failed(1, "native library, plan format, kernel ABI, adapter ABI, compiler")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_an_older_native_library_is_told_from_a_bug(tmp_path: Path) -> None:
+    """One that has no function but the first that is looked up."""
+    (tmp_path / "old.c").write_text("const char *fl_status_text(int status) { return status ? \"old\" : \"ok\"; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "old.so", tmp_path / "old.c"], check=True)
+    old = {"FLAOT_LIBRARY": str(tmp_path / "old.so")}
+    digits = ROOT / "samples" / "mnist" / "digits.onnx"
+    assert flaot("compile", digits, "--hcd", "generic_cpu", "-o", tmp_path / "p.flp").code == 0
+    flaot("run", tmp_path / "p.flp", env=old).failed(8, "the native library is older than this flaot: it has no fl_", "'make native'")
+    assert re.search(r"native library +older than this flaot", flaot("doctor", env=old).out)
 
 
 def test_the_table_is_read_without_onnx() -> None:
