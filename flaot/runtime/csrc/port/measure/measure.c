@@ -102,7 +102,7 @@ static void window(void *self, uint32_t part) {
 }
 
 /* Rounds double until even the fastest window is long enough, however often others were interrupted; the rate of the fastest one once
-   time is up, out of five at least. */
+   time is up, out of sixteen at least: on a busy machine the first few may all have been interrupted. */
 static double best_rate(trial *t, const fl_team *team, uint32_t threads, double end) {
   double fastest = INFINITY;
   for (int windows = 1;; windows++) {
@@ -111,7 +111,7 @@ static double best_rate(trial *t, const fl_team *team, uint32_t threads, double 
     double over = now(), took = over - begin;
     if (took < fastest) fastest = took;
     if (fastest < WINDOW / 2) t->rounds *= 2, fastest = INFINITY, windows = 0;
-    else if (windows >= 5 && over > end) return amount(t) * (double)t->rounds * (double)threads / fastest;
+    else if (windows >= 16 && over > end) return amount(t) * (double)t->rounds * (double)threads / fastest;
   }
 }
 
