@@ -6,8 +6,9 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from flaot.ir.graph import Node
+from flaot.ir.graph import HOST, Node
 from flaot.ir.op import Op
+from flaot.ir.ops.cast import Cast
 from flaot.ir.ops.elementwise import _Elementwise
 from flaot.ir.ops.fused_map import FusedMap
 from flaot.ir.ops.fused_map import Step as MapStep
@@ -135,6 +136,16 @@ def compute_type(code: Code, types: Sequence[DType]) -> DType:
     return types[1] if code.form is Form.where else types[0]
 
 
+def widened(types: Sequence[DType]) -> list[DType]:
+    """The element types a chip computes on: it gets operands in half precision as float32, and narrows the result."""
+    return [DType.float32 if t in HALVES else t for t in types]
+
+
+def wide_op(op: _Elementwise) -> _Elementwise:
+    """The op with a result that a chip computes."""
+    return Cast(DType.float32) if isinstance(op, Cast) and op.to in HALVES else op
+
+
 class _MapWay(Implementation):
     """Any storage; the output may take the place of any operand of its type."""
 
@@ -151,6 +162,8 @@ class _MapWay(Implementation):
     def lower(self, node: Node, b: Builder) -> None:
         types = [t.dtype for t in node.input_types if t is not None]
         steps = self.steps(node.op, len(types))
+        if node.place != HOST:
+            types, steps = widened(types), tuple((wide_op(op), arguments) for op, arguments in steps)
         last = {a: i for i, (_, arguments) in enumerate(steps) for a in arguments}
         program, known, at = Program(types), list(types), list(range(len(types)))
         for i, (op, arguments) in enumerate(steps):
